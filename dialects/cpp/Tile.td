@@ -204,6 +204,8 @@ def Tile_TransposeOp : Tile_Op<"transpose", [Pure]> {
 def Tile_DotOp : Tile_Op<"dot", [Pure]> {
   let summary = "c + a · bᵀ: a of shape (m, k), b of shape (n, k), c of shape (m, n)";
   let description = [{
+    To c of shape (s, m, n) the products of s slices of k are added, each to its own.
+
     `precision` is of factors of f32: "tf32" multiplies them as tf32, "tf32x3" as sums of two tf32 each. What `mma` names is then
     an instruction on tf32.
   }];

@@ -32,26 +32,24 @@ CASES = {
         "hand few": ("gemm_weights_few", {}),
         "many": [("tile_weights", {}), ("tile_weights", {"stages": 4}), ("tile_weights", {"bk": 128, "stages": 2}),
                  ("tile_weights", {"bn": 128, "stages": 8})],
-        "few": [("tile_weights_few", {"parts": 4}), ("tile_weights_few", {"parts": 8}),
-                ("tile_weights_few", {"parts": 3, "resident": 3, "stages": 9}),
-                ("tile_weights_few", {"parts": 2, "resident": 2, "stages": 12}),
-                ("tile_weights_few", {"parts": 4, "bk": 256, "stages": 4}),
-                ("tile_weights_few", {"parts": 4, "bm": 128, "resident": 2, "stages": 6}),
-                ("tile_weights", {"bm": 64, "bn": 16, "bk": 128, "stages": 16})],
+        "few": [("tile_weights_few", {}), ("tile_weights_few", {"stages": 4}), ("tile_weights_few", {"slices": 2}),
+                ("tile_weights_few", {"down": 2}), ("tile_weights_few", {"slices": 2, "down": 2}),
+                ("tile_weights_few", {"slices": 2, "resident": 2, "stages": 6}), ("tile_weights_parts", {"parts": 4})],
     },
     "i8": {
         "hand": ("gemm_weights", {"bits": 8, "stages": 4}),
         "hand few": ("gemm_weights_few", {"bits": 8}),
         "many": [("tile_weights", {"q": "i8", "stages": 4}), ("tile_weights", {"q": "i8", "bn": 128, "stages": 6})],
-        "few": [("tile_weights_few", {"q": "i8", "parts": 4, "stages": 4}),
-                ("tile_weights_few", {"q": "i8", "parts": 2, "resident": 2, "stages": 8})],
+        "few": [("tile_weights_few", {"q": "i8"}), ("tile_weights_few", {"q": "i8", "slices": 2}), ("tile_weights_few", {"q": "i8", "down": 2}),
+                ("tile_weights_parts", {"q": "i8", "parts": 4, "stages": 4})],
     },
     # Bytes in their order, with a scale for each row.
     "i8 of rows": {
         "hand": ("gemm_weights", {"bits": 8, "stages": 4}),
         "hand few": ("gemm_weights_few", {"bits": 8}),
         "many": [("tile_weights_of_rows", {"stages": 4})],
-        "few": [("tile_weights_of_rows", {"bm": 64, "bn": 16, "bk": 128, "stages": 12})],
+        "few": [("tile_weights_of_rows_few", {}), ("tile_weights_of_rows_few", {"slices": 2}),
+                ("tile_weights_of_rows", {"bm": 64, "bn": 16, "bk": 128, "stages": 12})],
     },
 }
 PACK = {"tile i4": (TILE, {}), "tile i8": (TILE, {"q": "i8"}), "hand i4": (HAND, {}), "hand i8": (HAND, {"bits": 8})}
@@ -156,9 +154,9 @@ class Case:
             given = [made["x"], made["packed"], made["scales"]]
             if kernel.startswith("gemm"):
                 given = [made["x"], made["hand"], made["scales"]]
-            elif kernel == "tile_weights_of_rows":
+            elif kernel.startswith("tile_weights_of_rows"):
                 given = [made["x"], made["w"], made["of_rows"]]
-            elif kernel == "tile_weights_few":
+            elif kernel == "tile_weights_parts":
                 parts = parameters["parts"]
                 sums = torch.empty(parts, n, m, device="cuda")
                 came = torch.zeros(-(-n // 64), -(-m // 16), device="cuda", dtype=torch.int32)

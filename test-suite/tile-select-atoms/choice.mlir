@@ -208,3 +208,32 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+// Slices of k have warps of their own, each a part in one piece.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @slices
+  // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+  // CHECK: mma = !cute.tiled_mma<!cute_nvgpu.sm80.mma<"16x8x16", elem_type = (bf16, bf16, f32)>, atom_layout_MNK = <"(1,1,4):(1,1,1)">, permutation_MNK = <{{.*}}(16,4,4):(1,64,16)
+  gpu.func @slices(%a: tensor<16x256xbf16>, %b: tensor<16x256xbf16>) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<4x16x16xf32>
+    %d = tile.dot %a, %b, %c : tensor<16x256xbf16>, tensor<16x256xbf16>, tensor<4x16x16xf32> -> tensor<4x16x16xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The instruction is as long as a slice.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @short_slices
+  // CHECK: sm80.mma<"16x8x8", elem_type = (f16, f16, f32)>, atom_layout_MNK = <"(1,1,2):(1,1,1)">
+  gpu.func @short_slices(%a: tensor<16x16xf16>, %b: tensor<16x16xf16>) {
+    %zero = arith.constant 0.0 : f32
+    %c = tile.splat %zero : f32 -> tensor<2x16x16xf32>
+    %d = tile.dot %a, %b, %c : tensor<16x16xf16>, tensor<16x16xf16>, tensor<2x16x16xf32> -> tensor<2x16x16xf32>
+    gpu.return
+  }
+}

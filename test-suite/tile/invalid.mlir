@@ -380,6 +380,14 @@ func.func @barrier_at_floats(%counter: !cute.memref<f32, gmem, align<4>, "1:0">,
 
 // -----
 
+func.func @slices(%a: tensor<16x8xf32>, %c: tensor<3x16x16xf32>) {
+  // expected-error@+1 {{expects slices of k that are alike, but 8 is no multiple of 3}}
+  %0 = tile.dot %a, %a, %c : tensor<16x8xf32>, tensor<16x8xf32>, tensor<3x16x16xf32> -> tensor<3x16x16xf32>
+  return
+}
+
+// -----
+
 func.func @unknown_precision(%a: tensor<16x8xf32>, %c: tensor<16x16xf32>) {
   // expected-error@+1 {{expects one of `ieee`, `tf32`, `tf32x3` as `precision`, but got "bf16x3"}}
   %0 = tile.dot %a, %a, %c {precision = "bf16x3"} : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x16xf32> -> tensor<16x16xf32>

@@ -7,6 +7,7 @@
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
 //! | stages of what is copied for products | `pipeline(n)` | [`Stages`] |
 //! | rounds that are loaded ahead into registers | `pipeline(n)` | [`Ahead`] |
+//! | rounds that are fetched into L2 while the launch ahead ends | | [`rounds_fetched`] |
 //! | tile of a product, and blocks of it a multiprocessor | compile-time parameters | [`ProductTile`] |
 //!
 //! What a target has is in [`target`](crate::target). The measurements are in docs/performance.md, under the headings that the rules
@@ -208,6 +209,22 @@ impl Stages {
     }
 }
 
+// Fetches into L2
+
+/// Rows or columns up to which a product waits for memory, and not for tensor cores ("Few rows, few tiles, groups").
+const FEW: i64 = 32;
+/// Bytes of a multiprocessor that are fetched while the launch ahead ends: `gemm_weights_few` fetches 32 KB of weights.
+const FETCHED: i64 = 64 << 10;
+
+/// Rounds of a loop of products, of so many bytes each, that are fetched into L2 while the launch ahead ends, where so many blocks share a
+/// multiprocessor: what that launch writes may be among them, as L2 has what memory is to have. Only where a tile has few rows or columns.
+pub fn rounds_fetched(extents: [i64; 2], bytes: i64, blocks: i64) -> i64 {
+    match extents.into_iter().min() {
+        Some(least) if least <= FEW => (FETCHED / blocks.max(1) / bytes.max(1)).max(1),
+        _ => 0,
+    }
+}
+
 // Loads ahead
 
 /// Rounds that are under way in registers, the round computed included: three were no better than two ("The tile level", rows that are longer
@@ -351,6 +368,14 @@ mod tests {
     fn rows_are_reduced_by_few_threads() {
         let access = TileAccess { elem: 4, vector: 1 };
         assert_eq!(threads_of_memory(4096, &[access], true), 128);
+    }
+
+    #[test]
+    fn few_rows_are_fetched_early() {
+        assert_eq!(rounds_fetched([128, 256], 48 << 10, 1), 0);
+        assert_eq!(rounds_fetched([64, 16], 32 << 10, 1), 2);
+        assert_eq!(rounds_fetched([64, 16], 12 << 10, 4), 1);
+        assert_eq!(rounds_fetched([64, 64], 12 << 10, 1), 0);
     }
 
     #[test]

@@ -398,7 +398,18 @@ fn dot<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
             "expects a of shape (m, k) and b of shape (n, k), but k is {k} and {l}"
         ));
     }
-    same_list("the shape of c", &[m, n], &c.shape)?;
+    match c.shape[..] {
+        // The products of as many slices of k.
+        [slices, ..] if c.shape.len() == 3 => {
+            same_list("the shape of c", &[slices, m, n], &c.shape)?;
+            if k % slices != 0 {
+                return Err(format!(
+                    "expects slices of k that are alike, but {k} is no multiple of {slices}"
+                ));
+            }
+        }
+        _ => same_list("the shape of c", &[m, n], &c.shape)?,
+    }
     precision(op, [a.elem, b.elem])?;
     match c == result {
         true => Ok(()),

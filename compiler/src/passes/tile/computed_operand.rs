@@ -107,16 +107,19 @@ pub(super) fn boxed<'c>(
     if tensor_box.has_windows() {
         return Err("windows are read by descriptors alone".into());
     }
-    let buffer = buffer_of(tile, tensor_box.fast());
-    tensor_box
-        .load(&buffer)
-        .map_err(|error| error.to_string())?;
-    Ok((tensor_box, buffer))
+    let mut why = String::new();
+    for buffer in buffers_of(tile, tensor_box.fast()) {
+        match tensor_box.load(&buffer) {
+            Ok(_) => return Ok((tensor_box, buffer)),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    Err(why)
 }
 
-/// Rows one behind the other, or columns where these are in one piece: what a box is without a swizzle. In the pieces of a swizzle
-/// where threads would read that with bank conflicts.
-fn buffer_of(tile: &TileType, fast: usize) -> View {
+/// Rows one behind the other, or columns where these are in one piece: what a box is without a swizzle. First in the pieces of a swizzle
+/// where threads would read that with bank conflicts; else in these where a box cannot be as long as a row.
+fn buffers_of(tile: &TileType, fast: usize) -> Vec<View> {
     let [rows, columns] = [tile.shape[0], tile.shape[1]];
     let strides = match fast {
         0 => [1, rows],
@@ -132,10 +135,12 @@ fn buffer_of(tile: &TileType, fast: usize) -> View {
     let plain = View::new(tile.elem, Space::Smem, STAGE, AnyLayout::Plain(plain));
     let conflicts = read_of(tile, fast)
         .is_some_and(|(of, access)| verify(of, &AnyLayout::Plain(lines), &[access]).is_err());
-    match smem_tile::of_descriptor(tile, fast) {
-        Some(swizzled) if conflicts => swizzled,
-        _ => plain,
+    let mut buffers = vec![plain];
+    buffers.extend(smem_tile::of_descriptor(tile, fast));
+    if conflicts {
+        buffers.reverse();
     }
+    buffers
 }
 
 /// How threads read the tile, once it is known how they hold it.

@@ -39,6 +39,15 @@ pub fn convert_packed<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
     })
 }
 
+/// The upper bytes of a power of two whose lower bits take a byte: 1024 in f16, 128 in bf16.
+const POWER_OF_F16: i64 = 0x64;
+const POWER_OF_BF16: i64 = 0x43;
+
+/// Such a byte four times.
+fn fill_of_8(power: i64) -> i64 {
+    power * 0x0101_0101
+}
+
 /// Where a narrow integer is: a word and its first bit there.
 #[derive(Clone, Copy)]
 struct Place {
@@ -199,12 +208,17 @@ impl<'c> Packed<'c> {
             _ => (self.ir.ty("bf16"), "bf16"),
         };
         let mut elements = Vec::new();
+        let known = self.in_register(match (self.width, to) {
+            (4, _) => 0x000f_000f,
+            (_, "f16") => fill_of_8(POWER_OF_F16),
+            _ => fill_of_8(POWER_OF_BF16),
+        });
         for part in self.places.chunks(PART) {
             let mut words: [Vec<IrValue<'c>>; 2] = [Vec::new(), Vec::new()];
             for pair in part.chunks_exact(2) {
                 let [number, more] = match self.width {
-                    4 => self.pair_of_4([pair[0], pair[1]], text),
-                    _ => self.pair_of_8([pair[0], pair[1]], text),
+                    4 => self.pair_of_4([pair[0], pair[1]], known, text),
+                    _ => self.pair_of_8([pair[0], pair[1]], known, text),
                 };
                 words[0].push(number);
                 words[1].push(more);
@@ -229,10 +243,13 @@ impl<'c> Packed<'c> {
 
     /// Two integers of 4 bits in the lower bits of a power of two, and what they are more than they should be. A sign that is turned
     /// around is 8 more.
-    fn pair_of_4(&self, [low, high]: [Place; 2], to: &str) -> [IrValue<'c>; 2] {
+    fn pair_of_4(&self, [low, high]: [Place; 2], lower: IrValue<'c>, to: &str) -> [IrValue<'c>; 2] {
         let together = low.word == high.word && high.bit == low.bit + 16;
         let bits = match together {
-            true => self.binary(ArithOp::Andi, self.moved(low, 0), 0x000f_000f),
+            true => {
+                let (word, i32_type) = (self.moved(low, 0), self.ir.ty("i32"));
+                self.ir.value(ArithOp::Andi, &[word, lower], &[], i32_type)
+            }
             false => self.or(
                 self.binary(ArithOp::Andi, self.moved(low, 0), 0xf),
                 self.binary(ArithOp::Andi, self.moved(high, 16), 0x000f_0000),
@@ -247,13 +264,22 @@ impl<'c> Packed<'c> {
         [self.binary(ArithOp::Xori, bits, more), self.number(more)]
     }
 
+    /// A number in a register that ptxas does not know: of a `LOP3` or a `PRMT` one operand is a constant, and a second one would be moved to
+    /// a register for each pair anew. No grid has 2¹⁶ blocks along z (PTX ISA, "%ctaid").
+    fn in_register(&self, number: i64) -> IrValue<'c> {
+        let text = format!(
+            "mov.u32 $0, %ctaid.z;\n\tshr.u32 $0, $0, 16;\n\tor.b32 $0, $0, {number:#010x};"
+        );
+        self.ir.assembly(&text, "=r", &[], self.ir.ty("i32"))
+    }
+
     /// The same of two bytes. The lower seven bits of one are the mantissa of a bf16 of 128 more; its sign, as the lowest bit of the
     /// exponent, makes 256 of what is subtracted.
-    fn pair_of_8(&self, [low, high]: [Place; 2], to: &str) -> [IrValue<'c>; 2] {
+    fn pair_of_8(&self, [low, high]: [Place; 2], fill: IrValue<'c>, to: &str) -> [IrValue<'c>; 2] {
         let select = [low.bit / 8, high.bit / 8];
         let (power, flip) = match to {
-            "f16" => (0x64, self.signed),
-            _ => (0x43, false),
+            "f16" => (POWER_OF_F16, self.signed),
+            _ => (POWER_OF_BF16, false),
         };
         let both = power << 8 | power << 24;
         let word = |place: Place| match flip {
@@ -264,9 +290,9 @@ impl<'c> Packed<'c> {
         let bits = match low.word == high.word {
             true => {
                 let selector = 0x4040 | select[1] << 8 | select[0];
-                let fill = both | both >> 8;
-                let text = format!("prmt.b32 $0, $1, {fill:#x}, {selector:#x};");
-                self.ir.assembly(&text, "=r,r", &[word(low)], i32_type)
+                let text = format!("prmt.b32 $0, $1, $2, {selector:#x};");
+                self.ir
+                    .assembly(&text, "=r,r,r", &[word(low), fill], i32_type)
             }
             false => {
                 let selector = 0x0400 + (select[1] << 8 | select[0]);

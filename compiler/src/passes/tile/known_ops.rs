@@ -98,7 +98,9 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
             }
             CuteOp::MemrefAtomic => Some(KnownOp::Ring),
             CuteOp::Print => Some(KnownOp::Report),
-            CuteOp::Copy | CuteOp::PrefetchTmaDesc | CuteOp::MakeTmaAtom => Some(KnownOp::Ring),
+            CuteOp::Copy | CuteOp::Prefetch | CuteOp::PrefetchTmaDesc | CuteOp::MakeTmaAtom => {
+                Some(KnownOp::Ring)
+            }
             kind if kind.is_mbarrier() => Some(KnownOp::Ring),
             _ => has_no_effect(op).then_some(KnownOp::Computation),
         },

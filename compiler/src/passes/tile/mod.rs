@@ -29,6 +29,7 @@ mod result_store;
 mod rewrite_loads;
 mod roles;
 pub mod select_atoms;
+mod slices;
 mod smem_tile;
 pub mod specialize_warps;
 pub mod speculate;

@@ -89,8 +89,8 @@ impl Multicast {
         let is_read_only = read_only(function);
         let mut operations = operations.iter();
         operations.try_for_each(|op| stands_padding(*op, &is_read_only))?;
-        if copies.iter().any(|copy| is_read_by_warps(*copy)) {
-            return Err("each warp releases what it reads to compute a factor of it".into());
+        if copies.iter().any(|copy| is_split(*copy)) {
+            return Err("warps read it to split it into parts".into());
         }
         let (mut shares, mut reasons) = (HashMap::new(), Vec::new());
         for copy in copies {
@@ -172,8 +172,8 @@ impl Share {
     }
 }
 
-/// Whether warps read what a copy brings, and not products alone.
-fn is_read_by_warps(copy: IrOp) -> bool {
+/// Whether products take parts of what a copy brings.
+fn is_split(copy: IrOp) -> bool {
     let Some(begun) = tile::CopyAsync::of(copy) else {
         return false;
     };
@@ -181,9 +181,9 @@ fn is_read_by_warps(copy: IrOp) -> bool {
     let taken = reads
         .filter(|user| TileOp::Read.is(*user))
         .flat_map(|read| users(result_of(read, 0)));
-    let is_product =
-        |user: IrOp| TileOp::Dot.is(user) && Precision::of(&user) != Ok(Precision::Tf32x3);
-    taken.into_iter().any(|user| !is_product(user))
+    taken
+        .into_iter()
+        .any(|user| TileOp::Dot.is(user) && Precision::of(&user) == Ok(Precision::Tf32x3))
 }
 
 /// Along which of the first two axes of the launch it differs what a copy brings, or how often.

@@ -7,6 +7,7 @@ use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::multicast::asked;
 use super::raster::lower;
+use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
 use super::windows::LoadedWindows;
@@ -43,6 +44,9 @@ struct Product<'c> {
     /// Extents of the tile and of the instruction, along m and n.
     extents: [i64; 2],
     of_atom: [i64; 2],
+    /// Slices of k that are multiplied apart, each by as many warps, and how each warp finds its own.
+    slices: i64,
+    order_k: Tiler,
     /// Neighbouring columns of the product that a thread of the instruction has.
     columns_of_thread: i64,
     /// Threads of a pinned tiled MMA.
@@ -122,8 +126,10 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
     let precision = Precision::of(&dot)?;
     let multiplied = |tile: TileType| tile.with_elem(precision.multiplied_as(tile.elem));
     let [a, b, c] = [multiplied(a?), multiplied(b?), c?];
+    let ([rows, columns, whole_depth], slices) = slices::extents_of_product(&a, &c);
+    let (extents, depth) = ([rows, columns], whole_depth / slices);
     let (atom, pinned) = match type_attribute(dot, "mma") {
-        None => (atom_of([&a, &b, &c], target)?, None),
+        None => (atom_of([a.elem, b.elem, c.elem], depth, target)?, None),
         Some(Ok(Val::TiledMma(tiled))) => (tiled.atom, Some(tiled)),
         Some(Ok(Val::MmaAtom(atom))) => (atom, None),
         Some(Ok(other)) => return Err(format!("expects an MMA, but got {}", other.describe())),
@@ -151,12 +157,25 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         Some(whole) => (whole, "tiled MMA"),
         None => (layouts.shape, "instruction"),
     };
-    let (extents, depth) = ([c.shape[0], c.shape[1]], a.shape[1]);
+    if slices > 1 && pinned.is_some() {
+        let message = "a tiled MMA says how warps share a product, and this one is of slices of k";
+        let help = "pin the atom alone, or leave out `slices`";
+        return Err(user_error(codes::PINNED, message, help));
+    }
+    if slices > 1 && precision == Precision::Tf32x3 {
+        let message = "a product of slices of k is not split into parts of tf32";
+        let help = "leave out `slices`, or `precision = tf32x3`";
+        return Err(user_error(codes::TILE_SHAPE, message, help));
+    }
     let divides = |whole: i64, part: i64| part > 0 && whole % part == 0;
     if !divides(extents[0], m) || !divides(extents[1], n) || !divides(depth, k) {
-        let [rows, columns] = extents;
+        let of_slice = if slices > 1 {
+            " in each slice of k"
+        } else {
+            ""
+        };
         let message = format!(
-            "a product expects extents that are multiples of {m} × {n} × {k}, which the {multiplier} multiplies, but got {rows} × {columns} × {depth}"
+            "a product expects extents that are multiples of {m} × {n} × {k}, which the {multiplier} multiplies, but got {rows} × {columns} × {depth}{of_slice}"
         );
         let help = "make the tiles larger: what lies outside of the tensor is 0, and not written";
         return Err(user_error(codes::TILE_SHAPE, message, help));
@@ -175,6 +194,8 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         atom,
         extents,
         of_atom: [layouts.shape[0], layouts.shape[1]],
+        slices,
+        order_k: slices::order_of(slices, whole_depth, layouts.shape[2]),
         columns_of_thread: neighbouring_columns(&layouts)?,
         pinned: pinned.and_then(|mma| mma.tiled.threads().as_static()),
     })
@@ -203,11 +224,12 @@ fn select<'c>(
     products: &[Product<'c>],
 ) -> Result<i64, (IrOp<'c>, String)> {
     let pinned = pinned_warps(function).map_err(|message| (function, message))?;
-    let sizes = products
+    let wanted = products
         .iter()
-        .map(|product| product.extents.iter().product());
-    let wanted = sizes.map(warps_of_product);
-    let most = match &pinned {
+        .map(|product| product.slices * warps_of_product(product.extents.iter().product()));
+    let slices = products.iter().map(|product| product.slices).max();
+    let most = match pinned.as_deref() {
+        Some([rows, columns]) => rows * columns * slices.unwrap_or(1),
         Some(warps) => warps.iter().product(),
         None => wanted.max().unwrap_or(1),
     };
@@ -220,10 +242,14 @@ fn select<'c>(
             (None, pinned) => match (product.atom.issuer(), pinned) {
                 (Issuer::Warp, Some([rows, columns])) => {
                     let warps = [*rows, *columns];
-                    fits(product, warps).then_some(warps)
+                    let all = rows * columns * product.slices * WARP == threads;
+                    (all && fits(product, warps)).then_some(warps)
                 }
                 (issuer @ (Issuer::Warpgroup | Issuer::Warp | Issuer::Thread), _) => {
-                    split(product, threads / issuer.threads())
+                    let together = issuer.threads() * product.slices;
+                    (threads % together == 0)
+                        .then(|| split(product, threads / together))
+                        .flatten()
                 }
             },
         };
@@ -233,9 +259,13 @@ fn select<'c>(
             Some(at) if fixed.is_some() || pinned.is_some() || threads <= WARP => {
                 let [rows, columns] = products[at].extents;
                 let [m, n] = products[at].of_atom;
+                let of_slices = match products[at].slices {
+                    1 => String::new(),
+                    slices => format!(" in {slices} slices of k"),
+                };
                 let message = format!(
-                    "{threads} threads cannot share this product of {rows} × {columns}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
-                    products[at].atom.issuer().threads(),
+                    "{threads} threads cannot share this product of {rows} × {columns}{of_slices}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
+                    products[at].atom.issuer().threads() * products[at].slices,
                     rows / m,
                     columns / n,
                 );
@@ -258,25 +288,32 @@ fn select<'c>(
             continue;
         };
         if pinned.is_none() && product.atom.issuer() == Issuer::Warp {
+            let slices = product.slices;
+            let of_slices = match slices {
+                1 => String::new(),
+                slices => format!(" for each of {slices} slices of k"),
+            };
             let message = format!(
-                "{} warps share this product, {rows} × {columns}, chosen: a warp reads {} rows and columns for each k; `warps(rows, columns)` pins them",
-                rows * columns,
+                "{} warps share this product, {rows} × {columns}{of_slices}, chosen: a warp reads {} rows and columns for each k; `warps(rows, columns)` pins them",
+                rows * columns * slices,
                 traffic(product.extents, [rows, columns])
             );
             remark(product.dot.location(), message);
         }
         let sums = classes.class(result_of(product.dot, 0));
         let is_factor = sums.is_some() && factors.contains(&sums);
+        let slices = product.slices;
         let of_warps = || {
-            let atoms = [(rows, 1), (columns, rows), (1, 0)];
+            let along_k = slices::atoms_of(slices, rows * columns);
+            let atoms = [(rows, 1), (columns, rows), along_k];
             let order = order_of_columns(product, columns, is_factor);
             (concat(atoms), [Tiler::All, order])
         };
         let (atoms, [order_m, order_n]) = match product.atom.issuer() {
-            Issuer::Thread => of_lanes(product, threads).unwrap_or_else(of_warps),
+            Issuer::Thread => of_lanes(product, threads / slices).unwrap_or_else(of_warps),
             Issuer::Warp | Issuer::Warpgroup => of_warps(),
         };
-        let order = Tiler::Tile(vec![order_m, order_n, Tiler::All]);
+        let order = Tiler::Tile(vec![order_m, order_n, product.order_k.clone()]);
         let tiled = tiled_mma(product.atom, atoms, order);
         let tiled = tiled.map_err(|error| (product.dot, error.to_string()))?;
         let ir = OpBuilder::new(context, Insertion::Before(product.dot));
@@ -301,7 +338,7 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
         .min_by_key(|split| traffic(product.extents, *split))
 }
 
-/// How single threads share a product, so that each has groups of [`GROUP`] neighbouring rows and columns,
+/// How so many single threads share a product, or the products of each of its slices, so that each has groups of [`GROUP`] neighbouring rows and columns,
 /// which it reads and stores at once: the layout of the threads, and the tilers along m and n.
 ///
 /// Of the lanes of a warp, two by four stand side by side: a quarter of a warp reads four vectors of
@@ -326,10 +363,12 @@ fn of_lanes(product: &Product, threads: i64) -> Option<(Layout, [Tiler; 2])> {
         .filter_map(|way| Some((way, groups(&way)?)))
         .min_by_key(|(_, (rows, columns))| rows + columns)?;
     let (((lm, ln), (wm, wn)), (rows, columns)) = best;
+    let (slices, apart) = slices::atoms_of(product.slices, threads);
+    let along_k = Layout::scalar(slices, apart);
     let atoms = Layout::concat([
         concat([(2, 1), (lm / 2, 4), (wm, WARP)]),
         concat([(2, 2), (ln / 2, 2 * lm), (wn, WARP * wm)]),
-        Layout::scalar(1, 0),
+        along_k,
     ]);
     let along = |lanes: i64, warps: i64, groups: i64| {
         let (beside, apart) = (GROUP * lanes, GROUP * lanes * groups);
@@ -391,11 +430,11 @@ fn neighbouring_columns(layouts: &MmaLayouts) -> Result<i64, String> {
     accumulator.neighbours(&[m, n], 1)
 }
 
-/// The instruction for the types of a product: of the best ones the longest in k that divides it.
-fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String> {
-    let (k, types) = (a.shape[1], [a.elem, b.elem, c.elem]);
+/// The instruction for the types of a product of so many along k, or of each slice: of the best ones the longest in k that divides it.
+fn atom_of(types: [Elem; 3], k: i64, target: &Target) -> Result<MmaAtom, String> {
+    let [a, ..] = types;
     // Elements of four bits are moved and multiplied by atoms alone; there are no tiles of them.
-    let mut candidates = match a.elem.is_packed() {
+    let mut candidates = match a.is_packed() {
         true => Vec::new(),
         false => MmaAtom::of_types(types),
     };
@@ -417,7 +456,7 @@ fn atom_of([a, b, c]: [&TileType; 3], target: &Target) -> Result<MmaAtom, String
     fitting.copied().ok_or_else(|| {
         let message = format!(
             "a product of {} expects an extent along k that is a multiple of {}, but got {k}",
-            a.elem.language_name(),
+            a.language_name(),
             length(shortest)
         );
         let help = "make the tiles longer along k: what lies outside of the tensor is 0";

@@ -1,4 +1,5 @@
 //! What the types and attributes of operations on tiles say.
+use super::slices;
 use crate::passes::ir_utils::{defining_op, operand_value};
 use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
@@ -131,6 +132,9 @@ pub(super) fn operand_layout(
                 mma.atom
             ));
         }
+    }
+    if let (Operand::C, [slices, rows, columns]) = (which, shape) {
+        return slices::layout_of(mma, *slices, [*rows, *columns]);
     }
     let extents = [shape[0], shape[1]].map(Int::Static);
     let layout = mma.tiled.layout_tv_over(which, extents);

@@ -6,12 +6,14 @@
 use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
+use super::slices;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::transpose_loads::store_transposed;
 use super::types::{pinned_warps, tile_of};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, users};
+use crate::passes::remark;
 use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
@@ -19,7 +21,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
-use cutec_dialects::target::{Feature, Target, WARPGROUP};
+use cutec_dialects::target::{BLOCK_SIZES, Feature, Target, WARPGROUP};
 use cutec_dialects::tile::cost_model::warpgroups_of_product;
 use cutec_dialects::tile::{Precision, TileType};
 use cutec_dialects::types::tiled_mma;
@@ -54,6 +56,8 @@ pub(super) struct Choice<'c> {
 struct Product<'c> {
     dot: IrOp<'c>,
     shape: [i64; 3],
+    /// Slices of k, each of other warpgroups.
+    slices: i64,
     types: [Elem; 3],
     a_in_registers: bool,
     /// Where a and b lie in shared memory.
@@ -130,6 +134,15 @@ impl<'c> Choice<'c> {
             store_transposed(context, transpose);
         }
         for (dot, mma) in &self.products {
+            let sums = tile_of(*dot, result_of(*dot, 0));
+            if let Ok([slices, _, _]) = sums.as_ref().map(|sums| &sums.shape[..]) {
+                let message = format!(
+                    "{} warpgroups share this product, {} for each of {slices} slices of k",
+                    self.threads / WARPGROUP,
+                    self.threads / WARPGROUP / slices
+                );
+                remark(dot.location(), message);
+            }
             let ir = OpBuilder::new(context, Insertion::Before(*dot));
             set_attribute(*dot, "mma", ir.type_attr(ir.val_type(mma)));
         }
@@ -155,7 +168,7 @@ fn product<'c>(
         precision.multiplied_as(b.elem),
         c.elem,
     ];
-    let shape = [c.shape[0], c.shape[1], a.shape[1]];
+    let (shape, slices) = slices::extents_of_product(&a, &c);
     let some = atom(8, types, false);
     if some.verify().is_err() {
         let [a, b, c] = types.map(Elem::language_name);
@@ -163,14 +176,18 @@ fn product<'c>(
     }
     let [m, n, k] = shape;
     let depth = some.shape()[2];
-    if m % ROWS != 0 || n % 8 != 0 || k % depth != 0 {
+    if m % ROWS != 0 || n % 8 != 0 || k % (depth * slices) != 0 {
         return Err(format!(
-            "`wgmma` expects tiles of multiples of {ROWS} × 8 × {depth}, and this one is {m} × {n} × {k}"
+            "`wgmma` expects tiles of multiples of {ROWS} × 8 × {}, and this one is {m} × {n} × {k}",
+            depth * slices
         ));
     }
     let gathers = [of.a(), of.b()].map(|factor| GatheredTile::of(factor, function));
     let split = precision == Precision::Tf32x3;
     if split {
+        if slices > 1 {
+            return Err("slices of k are not split into parts for `wgmma`".into());
+        }
         if gathers.iter().any(Option::is_some) {
             return Err("what is gathered is not split into parts for `wgmma`".into());
         }
@@ -217,6 +234,7 @@ fn product<'c>(
     Ok(Product {
         dot,
         shape,
+        slices,
         types,
         a_in_registers: a_is_computed || split,
         buffers,
@@ -292,9 +310,14 @@ fn room(loads: &[IrOp], mut bytes: i64, target: &Target) -> Result<(), String> {
 
 /// How many warpgroups may share the products, the best first.
 fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> {
+    let slices = products.iter().map(|product| product.slices);
+    let slices = slices.max().unwrap_or(1);
     if let Some(warps) = pinned_warps(function)? {
         let rows = warps.first().copied().unwrap_or(0);
-        let all = warps.iter().product::<i64>();
+        let all = match warps[..] {
+            [rows, columns] => rows * columns * slices,
+            _ => warps.iter().product(),
+        };
         return match rows % 4 {
             0 => Ok(vec![all / 4]),
             _ => Err("the pinned warps are no warpgroups, four along m".into()),
@@ -304,7 +327,11 @@ fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> 
         let [m, n, _] = product.shape;
         [m, n]
     });
-    Ok(warpgroups_of_product(extents))
+    let mut warpgroups = warpgroups_of_product(extents);
+    for count in &mut warpgroups {
+        *count *= slices;
+    }
+    Ok(warpgroups)
 }
 
 /// The tiled MMA of each product, shared by so many warpgroups.
@@ -314,8 +341,26 @@ fn split<'c>(
     products: &[Product<'c>],
 ) -> Result<Vec<(IrOp<'c>, Val)>, String> {
     let pinned = pinned_warps(function)?;
+    if (warpgroups + 1) * WARPGROUP > *BLOCK_SIZES.end() {
+        return Err(format!(
+            "{warpgroups} warpgroups and one that loads are more threads than a block has"
+        ));
+    }
     let of = |product: &Product<'c>| {
-        let [m, n, _] = product.shape;
+        let ([m, n, k], slices) = (product.shape, product.slices);
+        let cannot = || {
+            let of_slices = match slices {
+                1 => String::new(),
+                slices => format!(" and {slices} slices of k"),
+            };
+            format!(
+                "{warpgroups} warpgroups cannot share a tile of {m} × {n}{of_slices} in pieces of {ROWS} × 8"
+            )
+        };
+        if warpgroups % slices != 0 {
+            return Err(cannot());
+        }
+        let warpgroups = warpgroups / slices;
         let ways: Vec<i64> = match pinned.as_deref() {
             Some([rows, _]) => vec![rows / 4],
             // More along m, so that what one product gives is a of the next as it lies.
@@ -332,18 +377,16 @@ fn split<'c>(
                 return None;
             }
             let atom = widest(n / columns, product)?;
-            let atoms = [(rows, 1), (columns, rows), (1, 0)];
+            let along_k = slices::atoms_of(slices, rows * columns);
+            let atoms = [(rows, 1), (columns, rows), along_k];
             let atoms =
                 Layout::concat(atoms.map(|(extent, stride)| Layout::scalar(extent, stride)));
-            let order = Tiler::Tile(vec![Tiler::All, Tiler::All, Tiler::All]);
+            let order = slices::order_of(slices, k, atom.shape()[2]);
+            let order = Tiler::Tile(vec![Tiler::All, Tiler::All, order]);
             let tiled = tiled_mma(atom, atoms, order).ok()?;
             reads(&tiled, product).then_some(tiled)
         });
-        tiled.map(|tiled| (product.dot, tiled)).ok_or_else(|| {
-            format!(
-                "{warpgroups} warpgroups cannot share a tile of {m} × {n} in pieces of {ROWS} × 8"
-            )
-        })
+        tiled.map(|tiled| (product.dot, tiled)).ok_or_else(cannot)
     };
     products.iter().map(of).collect()
 }

@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of_tiles("gather", |ev, call| ev.gather_tile(call), "The elements of a tile at coordinates, a tile of i32 or a number for each axis; outside of the tile `fill`.")
         .takes(&[X, arg("coordinates", Kind::Coordinate), named("fill", Kind::Number, "0")]),
     of_tiles("scalar", |ev, call| ev.scalar_of(call), "The element of a tile that has one, as a number: a coordinate, a condition, an operand.").takes(&[X]),
-    of_tiles("dot", |ev, call| ev.dot(call, None), "`a · bᵀ` of shapes (m, k) and (n, k), added up in f32, of bytes in i32, of f64 in f64; `precision` is of tiles of f32, `mma` pins the instruction.")
+    of_tiles("dot", |ev, call| ev.dot(call, None), "`a · bᵀ` of shapes (m, k) and (n, k), added up in f32, of bytes in i32, of f64 in f64; `precision` is of tiles of f32, `slices` parts of k are multiplied apart, a tile (slices, m, n); `mma` pins the instruction.")
         .takes(DOT),
     of_tiles("tiles", tiles, "The range of tiles that so many elements make, the last one perhaps not whole.")
         .takes(&[arg("elements", Kind::Integer), arg("by", Kind::Integer)]),
@@ -39,6 +39,7 @@ const DOT: &[Parameter] = &[
     arg("a", Kind::Tile),
     arg("b", Kind::Tile),
     named("precision", Kind::Word(&Precision::NAMES), "ieee"),
+    named("slices", Kind::Integer, "…"),
     named("mma", Kind::Multiplier, "…"),
 ];
 

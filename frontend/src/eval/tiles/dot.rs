@@ -107,7 +107,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(arg) => Some(self.pinned_mma(arg, [a.elem, b.elem, elem], precision)?),
             None => None,
         };
-        let shape = [a.shape[0], b.shape[0]];
+        let mut shape = vec![a.shape[0], b.shape[0]];
+        if let Some(arg) = call.named("slices") {
+            shape.insert(0, self.slices(arg, a.shape[1])?);
+        }
         let of = (elem, &shape[..]);
         let sum = match sum {
             Some(sum) if sum.elem == elem && sum.shape == shape => sum.clone(),
@@ -136,6 +139,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let result = self.tile_op(TileOp::Dot, &operands, &attrs, of, call.span)?;
         Ok(Value::Tile(result))
+    }
+
+    /// `slices = …`: in how many parts k is, whose products are apart.
+    fn slices(&mut self, arg: &ArgValue<'c, 'a>, k: i64) -> Result<i64> {
+        match &arg.value {
+            Value::Int(slices) if *slices > 0 && k % slices == 0 => Ok(*slices),
+            Value::Int(slices) => {
+                let message = format!("{slices} slices of {k} along k");
+                let label = "expected a divisor";
+                self.error(codes::TILE_SHAPE, arg.expr.span, message, label)
+            }
+            Value::Scalar(_) => self.static_needed("the slices of a product", arg.expr),
+            other => self.expected("an integer", &other.clone(), arg.expr.span),
+        }
     }
 
     /// `precision = …`: how factors of a type are multiplied.

@@ -124,12 +124,14 @@ impl<'c> Partition<'c> {
         let extents = mma.atom.shape();
         // How often the atoms of all warps are repeated along each axis.
         let mut rest = [1; 2];
+        // In front of those of sums stand the slices of k, each of one atom.
+        let first = spread.tile.shape.len() - rest.len();
         for (axis, mode) in which.modes().into_iter().enumerate() {
             let atoms = mma.tiled.thr_layout_vmnk().mode(mode + 1);
             let atoms = atoms
                 .and_then(|atoms| atoms.size().as_static())
                 .unwrap_or(1);
-            rest[axis] = spread.tile.shape[axis] / (extents[mode] * atoms);
+            rest[axis] = spread.tile.shape[first + axis] / (extents[mode] * atoms);
         }
         let [x, y] = rest;
         if x == 0 || y == 0 {

@@ -183,7 +183,7 @@ impl<'c> Partition<'c> {
             own = self.ir.value(ArithOp::Addi, &[own, place], &[], i32_type);
             scale *= extent;
         }
-        let rows = self.indices(to)?;
+        let rows = self.numbers(to)?;
         let written = numbers.to_vec();
         // One thread for each number: those that hold the same along the axis within a warp or block do not write.
         let known = match among {
@@ -225,29 +225,24 @@ impl<'c> Partition<'c> {
         self.ir.value(CuteOp::MakeCoord, &[row, part], &[], ty)
     }
 
-    /// The index in its tile of each value of a thread.
-    fn indices(&mut self, spread: &Spread) -> Result<Vec<IrValue<'c>>, SemError> {
+    /// A number for each value of a thread, the same in all that hold it: one value of all threads behind the other, so that neighbours
+    /// have neighbouring places.
+    fn numbers(&mut self, spread: &Spread) -> Result<Vec<IrValue<'c>>, SemError> {
         let i32_type = self.ir.ty("i32");
-        let stride = |axis: usize| spread.tile.shape[..axis].iter().product::<i64>();
-        let mut base = self.ir.constant(0, "i32");
+        let (mut base, mut holders) = (self.ir.constant(0, "i32"), 1);
         for (mode, place) in self.thread_places(spread)? {
-            if let Some((axis, step)) = mode.along {
-                let step = self.ir.constant(step * stride(axis), "i32");
+            if mode.along.is_some() {
+                let step = self.ir.constant(holders, "i32");
                 let part = self.ir.value(ArithOp::Muli, &[place, step], &[], i32_type);
                 base = self.ir.value(ArithOp::Addi, &[base, part], &[], i32_type);
+                holders *= mode.extent;
             }
         }
-        let mut offsets = vec![0; spread.values() as usize];
-        for axis in 0..spread.tile.shape.len() {
-            for (offset, place) in offsets.iter_mut().zip(value_places(spread, axis)?) {
-                *offset += place * stride(axis);
-            }
-        }
-        let index = |offset: i64| {
-            let offset = self.ir.constant(offset, "i32");
-            self.ir.value(ArithOp::Addi, &[base, offset], &[], i32_type)
+        let number = |value: i64| {
+            let first = self.ir.constant(value * holders, "i32");
+            self.ir.value(ArithOp::Addi, &[base, first], &[], i32_type)
         };
-        Ok(offsets.into_iter().map(index).collect())
+        Ok((0..spread.values()).map(number).collect())
     }
 }
 

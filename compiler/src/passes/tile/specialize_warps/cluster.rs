@@ -6,9 +6,9 @@ use crate::passes::cmpi::BELOW;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::ops::{ArithOp, NvvmOp};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::target::{WARP, WARPGROUP};
 
-/// The place of a block in its cluster, and of a thread in its warpgroup.
+/// The place of a block in its cluster, and of a thread in its warpgroup and its warp.
 pub(super) struct Cluster<'c> {
     /// Blocks along m and n, those along m one behind the other.
     extents: [i64; 2],
@@ -16,6 +16,7 @@ pub(super) struct Cluster<'c> {
     rank: IrValue<'c>,
     places: [IrValue<'c>; 2],
     lane: IrValue<'c>,
+    lane_of_warp: IrValue<'c>,
 }
 
 /// Blocks of a cluster that send each other what they load: all along some of its axes.
@@ -23,7 +24,7 @@ pub(super) struct Cluster<'c> {
 pub(super) struct Peers<'c> {
     /// How many, this one among them.
     pub count: i64,
-    /// Whether a thread of a warpgroup tells one of them, and the rank of that.
+    /// Whether a thread of a warpgroup, or of a warp, tells one of them, and the rank of that.
     pub tells: IrValue<'c>,
     pub told: IrValue<'c>,
 }
@@ -49,6 +50,7 @@ impl<'c> Cluster<'c> {
             rank,
             places,
             lane: emit.binary(ArithOp::Remui, thread, number(WARPGROUP)),
+            lane_of_warp: emit.binary(ArithOp::Remui, thread, number(WARP)),
         }
     }
 
@@ -82,27 +84,31 @@ impl<'c> Cluster<'c> {
         }
     }
 
-    /// The blocks along some axes.
-    pub fn peers(&self, emit: &Emit<'c>, axes: [bool; 2]) -> Option<Peers<'c>> {
+    /// The blocks along some axes, told by each warp or by each warpgroup.
+    pub fn peers(&self, emit: &Emit<'c>, axes: [bool; 2], by_warps: bool) -> Option<Peers<'c>> {
         let [along_m, along_n] = self.extents;
+        let lane = match by_warps {
+            true => self.lane_of_warp,
+            false => self.lane,
+        };
         let number = |number: i64| emit.ir.constant(number, "i32");
         let (count, told) = match axes {
             [false, false] => return None,
-            [true, true] => (along_m * along_n, self.lane),
-            [true, false] if along_n == 1 => (along_m, self.lane),
-            [false, true] if along_m == 1 => (along_n, self.lane),
+            [true, true] => (along_m * along_n, lane),
+            [true, false] if along_n == 1 => (along_m, lane),
+            [false, true] if along_m == 1 => (along_n, lane),
             [true, false] => {
                 let first = emit.binary(ArithOp::Muli, self.places[1], number(along_m));
-                (along_m, emit.binary(ArithOp::Addi, first, self.lane))
+                (along_m, emit.binary(ArithOp::Addi, first, lane))
             }
             [false, true] => {
-                let further = emit.binary(ArithOp::Muli, self.lane, number(along_m));
+                let further = emit.binary(ArithOp::Muli, lane, number(along_m));
                 (along_n, emit.binary(ArithOp::Addi, self.places[0], further))
             }
         };
         Some(Peers {
             count,
-            tells: emit.compare(BELOW, self.lane, number(count)),
+            tells: emit.compare(BELOW, lane, number(count)),
             told,
         })
     }

@@ -162,10 +162,15 @@ impl<'c> Emit<'c> {
         self.equal(place, 0)
     }
 
-    /// Behind what all threads of a warp have done: whether a thread is its first.
-    pub fn leads_of_warp(&self) -> IrValue<'c> {
+    /// Waits for all threads of a warp.
+    pub fn meet_in_warp(&self) {
         let members = self.ir.constant(-1, "i32");
         self.ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
+    }
+
+    /// Behind what all threads of a warp have done: whether a thread is its first.
+    pub fn leads_of_warp(&self) -> IrValue<'c> {
+        self.meet_in_warp();
         let word = self.ir.ty("i32");
         let thread = self.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
         let lane = self.binary(ArithOp::Remui, thread, self.ir.constant(WARP, "i32"));

@@ -216,6 +216,23 @@ fn of_function<'c>(
         }
         true => cluster::begin(&emit),
     }
+    let warp = emit.warp(thread);
+    let loader = emit.equal(warp, threads / WARP);
+    let blocks_beside = min_blocks(function).max(1);
+    let possible = !cooperative && !gathers && !splits;
+    let mut fetched = rings.iter().map(|ring| ring.rounds_fetched(blocks_beside));
+    if possible && fetched.any(|rounds| rounds > 0) {
+        let tiles = rounds.as_ref().map(|rounds| producer::Tiles {
+            block: rounds.block,
+            count: thread,
+            queue: None,
+        });
+        emit.only_if(loader, |emit| {
+            let work = Work::Fetch(blocks_beside);
+            producer::role(emit, work, &rings, body, &shared, tiles, thread)
+        })
+        .map_err(illegal)?;
+    }
     // What came before runs beside the end of the launch ahead.
     for action in [WAIT, LAUNCH] {
         let kind = [("kind", emit.ir.attr(action))];
@@ -232,8 +249,6 @@ fn of_function<'c>(
         (false, false) => Beside::Nothing,
     };
     let roles = Roles::of(threads, min_blocks(function), beside, target);
-    let warp = emit.warp(thread);
-    let loader = emit.equal(warp, threads / WARP);
     let loads = match roles.loading > WARP {
         true => emit.compare(AT_LEAST, warp, emit.ir.constant(threads / WARP, "i32")),
         false => loader,

@@ -9,6 +9,7 @@ use super::ring::{By, Ring};
 use crate::passes::ir_utils::{
     attributes, blocks, clone, defining_op, operations, parent, set_operand,
 };
+use crate::passes::remark;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, region_with_block,
     result_of, results_of, value_key,
@@ -25,6 +26,8 @@ pub(super) enum Work<'a, 'c> {
     Load(&'a [PiecewiseLoad<'c>]),
     /// What has come is split into parts.
     Split,
+    /// What the first rounds would load is fetched into L2, where so many blocks share a multiprocessor.
+    Fetch(i64),
 }
 
 /// The tiles of blocks that stay: the operation that gives the number of the block, how many tiles there are, and what they are taken from.
@@ -49,6 +52,11 @@ pub(super) fn role<'c>(
     let (epilogue, splits) = match work {
         Work::Load(epilogue) => (epilogue, false),
         Work::Split => (&[][..], true),
+        Work::Fetch(_) => (&[][..], false),
+    };
+    let fetches = match work {
+        Work::Load(_) | Work::Split => None,
+        Work::Fetch(blocks) => Some(blocks),
     };
     let mut around = HashSet::new();
     for ring in rings {
@@ -69,8 +77,25 @@ pub(super) fn role<'c>(
         }
     }
     let reads = reads_of(rings, epilogue, &around);
+    // What the launch ahead may write says where it lies.
+    if fetches.is_some() && !reads.is_empty() {
+        return Ok(());
+    }
+    for ring in rings {
+        let rounds = fetches.map_or(0, |blocks| ring.rounds_fetched(blocks));
+        if let Some(of) = ring.of_loop.filter(|_| rounds > 0) {
+            let first = match rounds {
+                1 => "the first round".to_owned(),
+                rounds => format!("the first {rounds} rounds"),
+            };
+            let message = format!(
+                "the loads of {first} are fetched into L2 while the launch ahead ends: a product of few rows or columns waits for memory"
+            );
+            remark(of.location(), message);
+        }
+    }
     let act = |emit: &mut Emit<'c>| {
-        for ring in rings {
+        for ring in rings.iter().filter(|_| fetches.is_none()) {
             match splits {
                 true => ring.begin_to_split(emit)?,
                 false => ring.begin_to_load(emit)?,
@@ -80,6 +105,7 @@ pub(super) fn role<'c>(
             let mut role = Role {
                 emit,
                 splits,
+                fetches,
                 rings,
                 epilogue,
                 around,
@@ -95,6 +121,13 @@ pub(super) fn role<'c>(
         };
         match tiles {
             None => role(emit, HashMap::new())?,
+            // The first tile is that of the block's number.
+            Some(Tiles { block, .. }) if fetches.is_some() => {
+                let word = emit.ir.ty("i32");
+                let number = emit.ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], word);
+                let known = HashMap::from([(value_key(result_of(block, 0)), number)]);
+                return role(emit, known);
+            }
             Some(Tiles {
                 block,
                 count,
@@ -114,7 +147,10 @@ pub(super) fn role<'c>(
                 }
             }
         }
-        rings.iter().try_for_each(|ring| ring.flush(emit))
+        match fetches {
+            None => rings.iter().try_for_each(|ring| ring.flush(emit)),
+            Some(_) => Ok(()),
+        }
     };
     match gathers || splits {
         true => act(emit),
@@ -181,6 +217,8 @@ pub(super) struct Role<'a, 'c> {
     pub emit: &'a mut Emit<'c>,
     /// Whether it splits what others load.
     splits: bool,
+    /// Whether it fetches what others will load, and how many blocks share a multiprocessor.
+    fetches: Option<i64>,
     rings: &'a [Ring<'c>],
     epilogue: &'a [PiecewiseLoad<'c>],
     /// Operations that have a copy inside.
@@ -241,6 +279,12 @@ impl<'c> Role<'_, 'c> {
             let value = |value: IrValue<'c>| here.get(&value_key(value)).copied().unwrap_or(value);
             coordinates.push(map.places(&self.emit.ir, value)?);
         }
+        if let Some(blocks) = self.fetches {
+            return match ring.rounds_fetched(blocks) {
+                0 => Ok(()),
+                _ => ring.fetch(self.emit, &coordinates),
+            };
+        }
         let stage = ring.next_free(self.emit)?;
         match self.leads {
             _ if coordinates.is_empty() => {}
@@ -272,7 +316,11 @@ impl<'c> Role<'_, 'c> {
     fn repeat(&mut self, of: IrOp<'c>) -> Result<(), SemError> {
         self.emit.ir.location = of.location();
         let bounds: Vec<IrValue<'c>> = operands_of(of).take(3).collect();
-        let bounds: Vec<IrValue<'c>> = bounds.into_iter().map(|bound| self.value(bound)).collect();
+        let mut bounds: Vec<IrValue<'c>> =
+            bounds.into_iter().map(|bound| self.value(bound)).collect();
+        if let Some(blocks) = self.fetches {
+            self.only_first(of, blocks, &mut bounds);
+        }
         let Some(body) = blocks(of, 0).into_iter().next() else {
             return Ok(());
         };
@@ -289,11 +337,27 @@ impl<'c> Role<'_, 'c> {
         // What comes behind may wait for those that multiply, and they for this.
         match self.rings.len() {
             1 => Ok(()),
+            _ if self.fetches.is_some() => Ok(()),
             _ => {
                 let mut rings = self.rings.iter().filter(|ring| ring.of_loop == Some(of));
                 rings.try_for_each(|ring| ring.flush(self.emit))
             }
         }
+    }
+
+    /// Ends a loop behind the rounds that are fetched.
+    fn only_first(&self, of: IrOp<'c>, blocks: i64, bounds: &mut [IrValue<'c>]) {
+        let rings = self.rings.iter().filter(|ring| ring.of_loop == Some(of));
+        let rounds = rings.map(|ring| ring.rounds_fetched(blocks)).max();
+        let &mut [lower, ref mut upper, step] = bounds else {
+            return;
+        };
+        let ty = lower.r#type();
+        let ir = &self.emit.ir;
+        let binary = |op: ArithOp, one, other| ir.value(op, &[one, other], &[], ty);
+        let rounds = ir.constant_of(rounds.unwrap_or(1), ty);
+        let end = binary(ArithOp::Addi, lower, binary(ArithOp::Muli, step, rounds));
+        *upper = binary(ArithOp::Minsi, *upper, end);
     }
 
     fn branch(&mut self, of: IrOp<'c>) -> Result<(), SemError> {

@@ -3,6 +3,7 @@ use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
 use super::super::partition::is_within_warps;
+use super::super::slices;
 use super::super::stages::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
@@ -24,7 +25,7 @@ use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_dialects::tile::Precision;
-use cutec_dialects::tile::cost_model::Stages;
+use cutec_dialects::tile::cost_model::{Stages, rounds_fetched};
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
@@ -422,7 +423,9 @@ impl<'c> Ring<'c> {
             let mut maps = self.copies.iter().filter_map(Copy::map);
             maps.any(|map| map.share.as_ref().is_some_and(|own| own.share.axes[axis]))
         };
-        self.peers = cluster.and_then(|cluster| cluster.peers(emit, [shared(0), shared(1)]));
+        let axes = [shared(0), shared(1)];
+        let by_warps = self.by_warps;
+        self.peers = cluster.and_then(|cluster| cluster.peers(emit, axes, by_warps));
         let gathered = self.is_gathered();
         let in_loop = self.of_loop.is_some();
         let split = self.is_split().then(|| emit.barriers(self.stages));
@@ -553,6 +556,41 @@ impl<'c> Ring<'c> {
         Ok(())
     }
 
+    /// Fetches into L2 what copies by tensor maps would bring, the boxes of each at `coordinates`; one thread does.
+    pub fn fetch(
+        &self,
+        emit: &Emit<'c>,
+        coordinates: &[Vec<Vec<IrValue<'c>>>],
+    ) -> Result<(), SemError> {
+        let maps = self.copies.iter().filter_map(Copy::map);
+        for (map, coordinates) in maps.zip(coordinates) {
+            let [made] = map.made()?;
+            for place in coordinates.iter().flatten() {
+                emit.ir.op(CuteOp::Prefetch, &[made, *place], &[], &[]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rounds of its loop that are fetched into L2 while the launch ahead ends, where so many blocks share a multiprocessor.
+    pub fn rounds_fetched(&self, blocks: i64) -> i64 {
+        let has_windows = |map: &ByMap<'c>| map.tensor_box.has_windows();
+        let maps = self.copies.iter().map(Copy::map);
+        let plain = maps
+            .into_iter()
+            .all(|map| map.is_some_and(|map| !has_windows(map)));
+        let extents = self.copies[0].dots.first().and_then(|dot| {
+            let dot = tile::Dot::of(*dot)?;
+            let [a, c] = [dot.a(), dot.c()].map(|value| tile_of(dot.op(), value).ok());
+            let ([m, n, _], _) = slices::extents_of_product(&a?, &c?);
+            Some([m, n])
+        });
+        match extents.filter(|_| plain && self.of_loop.is_some()) {
+            Some(extents) => rounds_fetched(extents, self.bytes(), blocks),
+            None => 0,
+        }
+    }
+
     /// What is gathered for a stage was begun.
     pub fn begun(&self, emit: &mut Emit<'c>) -> Result<(), SemError> {
         let Barriers { full, pending, .. } = self.barriers()?;
@@ -625,20 +663,23 @@ impl<'c> Ring<'c> {
         leads: IrValue<'c>,
     ) -> Result<(), SemError> {
         let Barriers { empty, .. } = self.barriers()?;
-        // What each warp reads for itself no other block fills.
         let leads = match (self.peers, self.by_warps) {
-            (Some(peers), _) => peers.tells,
+            (Some(peers), true) => {
+                emit.meet_in_warp();
+                peers.tells
+            }
+            (Some(peers), false) => peers.tells,
             (None, true) => emit.leads_of_warp(),
             (None, false) => leads,
         };
         emit.only_if(leads, |emit| {
             let mut operands = vec![empty, stage, emit.number(1)?];
-            let arrive = match self.peers {
-                None => CuteOp::MbarrierArrive,
-                Some(peers) => {
-                    operands.push(peers.told);
-                    CuteOp::MbarrierArriveWithinCta
-                }
+            operands.extend(self.peers.map(|peers| peers.told));
+            let arrive = match (self.peers, self.by_warps) {
+                (None, _) => CuteOp::MbarrierArrive,
+                // What threads have read another block overwrites.
+                (Some(_), true) => CuteOp::MbarrierArrive,
+                (Some(_), false) => CuteOp::MbarrierArriveWithinCta,
             };
             emit.ir.op(arrive, &operands, &[], &[]);
             Ok(())
