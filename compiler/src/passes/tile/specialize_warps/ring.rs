@@ -3,6 +3,7 @@ use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
 use super::super::partition::is_within_warps;
+use super::super::pingpong::in_turn;
 use super::super::stages::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
@@ -184,6 +185,45 @@ impl<'c> Cursor<'c> {
         emit.set(self.phase, emit.binary(ArithOp::Xori, phase, turns))?;
         Ok(stage)
     }
+
+    /// Waits at the barriers of the next so many stages, and stays where it is.
+    fn look_ahead(
+        &self,
+        emit: &Emit<'c>,
+        barriers: IrValue<'c>,
+        count: i64,
+    ) -> Result<(), SemError> {
+        let mut stage = match self.index {
+            Some(index) => emit.get(index)?,
+            None => emit.ir.constant(0, "i32"),
+        };
+        let mut phase = emit.get(self.phase)?;
+        for _ in 0..count {
+            let operands = [barriers, stage, phase];
+            emit.ir.op(CuteOp::MbarrierWait, &operands, &[], &[]);
+            let (next, wraps) = behind(emit, stage, self.stages);
+            let word = emit.ir.ty("i32");
+            let turns = emit.ir.value(ArithOp::Extui, &[wraps], &[], word);
+            (stage, phase) = (next, emit.binary(ArithOp::Xori, phase, turns));
+        }
+        Ok(())
+    }
+
+    /// Leaves out so many stages, which others read.
+    fn skip(&self, emit: &Emit<'c>, count: IrValue<'c>) -> Result<(), SemError> {
+        let turns = match self.index {
+            Some(index) => {
+                let stages = emit.ir.constant(self.stages, "i32");
+                let reached = emit.binary(ArithOp::Addi, emit.get(index)?, count);
+                emit.set(index, emit.binary(ArithOp::Remui, reached, stages))?;
+                emit.binary(ArithOp::Divui, reached, stages)
+            }
+            None => count,
+        };
+        let odd = emit.binary(ArithOp::Andi, turns, emit.ir.constant(1, "i32"));
+        let phase = emit.get(self.phase)?;
+        emit.set(self.phase, emit.binary(ArithOp::Xori, phase, odd))
+    }
 }
 
 /// The stage behind one, and whether it is the first.
@@ -354,13 +394,14 @@ impl<'c> Ring<'c> {
             // Beside one that two warps split each warp reads the other factor, to split it.
             ring.by_warps |= ring.is_split();
         }
-        let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP;
+        let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP * in_turn(function);
         let sharing = (warpgroups, min_blocks(function));
         deepen(
             &mut rings,
             operations,
             (sharing, target),
             reserved + RESERVED,
+            in_turn(function),
         )?;
         overlap(&mut rings, operations)?;
         Ok(rings)
@@ -489,6 +530,24 @@ impl<'c> Ring<'c> {
         match oldest {
             Some(oldest) => emit.set(oldest, emit.ir.constant(0, "i32")),
             None => Ok(()),
+        }
+    }
+
+    /// Waits until the next so many stages are filled, which are read later.
+    pub fn look_ahead(&self, emit: &Emit<'c>, count: i64) -> Result<(), SemError> {
+        let Barriers { full, consumed, .. } = self.barriers()?;
+        consumed.look_ahead(emit, full, count)
+    }
+
+    /// Leaves out so many stages, where all that were waited for are released: another warpgroup reads and releases those.
+    pub fn skip(&self, emit: &Emit<'c>, count: IrValue<'c>) -> Result<(), SemError> {
+        let Barriers {
+            consumed, oldest, ..
+        } = self.barriers()?;
+        consumed.skip(emit, count)?;
+        match (oldest, consumed.index) {
+            (Some(oldest), Some(index)) => emit.set(oldest, emit.get(index)?),
+            _ => Ok(()),
         }
     }
 
@@ -711,12 +770,14 @@ fn erase_unused(op: IrOp) {
 }
 
 /// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
-/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit.
+/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit. Of other buffers that threads share
+/// there are as many as warpgroups take turns.
 fn deepen<'c>(
     rings: &mut [Ring<'c>],
     operations: &[IrOp<'c>],
     (sharing, target): ((i64, i64), &Target),
     mut others: i64,
+    in_turn: i64,
 ) -> Result<(), Failed<'c>> {
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
@@ -730,7 +791,7 @@ fn deepen<'c>(
             let from = tile_of(op, operand(op, 0)?)?;
             let tile = tile_of(op, result_of(op, 0))?;
             if !is_within_warps(&from, &tile) {
-                others += tile.elem.bytes_of(tile.size());
+                others += in_turn * tile.elem.bytes_of(tile.size());
             }
         }
     }
