@@ -19,6 +19,7 @@
 mod chain;
 mod cluster;
 mod consumers;
+mod cursor;
 mod emit;
 mod epilogue;
 mod gather;
