@@ -64,9 +64,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         let mut windows: Vec<IrOp> = operations.clone();
         windows.retain(|op| TileOp::Windows.is(*op));
         operations.retain(|op| TileOp::Dot.is(*op));
+        let mut windows = LoadedWindows::all(context, function, windows, &target);
         let turns = pingpong::decide(context, function, &operations, &target)
             .map_err(|(op, message)| report(op.location(), message))?;
-        let mut windows = LoadedWindows::all(context, function, windows, &target);
         if operations.is_empty() {
             return of_one_tile(context, function, grid, &target);
         }
