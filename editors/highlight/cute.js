@@ -6,7 +6,7 @@
       + "roles pipeline step tunable",
     literal: "true false _",
     type: "bool i4 u4 i8 u8 i16 i32 u32 i64 u64 f8e4m3 f8e5m2 f16 bf16 tf32 f32 f64 tensor",
-    built_in: "grid block tiles raster warps queue multicast min_blocks persistent cluster pdl thread_idx block_idx block_dim grid_dim tile self target",
+    built_in: "grid block tiles raster warps queue pingpong multicast min_blocks persistent cluster pdl thread_idx block_idx block_dim grid_dim tile self target",
   };
   hljs.registerLanguage("cute", () => ({
     name: "cute",

@@ -4,7 +4,8 @@
     tile_products.py make FOLDER [CUTEC]       compiles and exports the kernels, where the compiler is; needs no GPU
     tile_products.py FOLDER [--only TEXT] [--sizes 4096,8192] [--rounds 11]
                                                checks and measures them, where the GPU is; needs PyTorch 2.5 or later
-                                               (`--only multicast`: blocks alone, and in clusters that load together)
+                                               (`--only multicast`: blocks alone, and in clusters that load together;
+                                               `--only epilogues`: these, of warpgroups that share a tile or take turns)
 
 FOLDER, this file, grouped.py and rounds.py are all that is to be carried. Operands are normal and rotate through more than twice the L2
 cache; rounds alternate, each a CUDA graph; a ratio is the median of those of the rounds, above 1 where the tile level is faster. Of
@@ -51,6 +52,12 @@ WITH = {
     "two results": (EPILOGUES, "tile_gemm_two_results", WIDE),
     "residual in place": (EPILOGUES, "tile_gemm_residual_in_place", WIDE),
 }
+# The same where two warpgroups take turns, each with tiles of its own: as large as those by hand, and of the same area for half the rows.
+for case, (source, kernel, _) in list(WITH.items()):
+    for bm, bn in ((128, 128), (64, 256)):
+        WITH[f"{case}, in turns of {bm} × {bn}"] = (source, kernel, {"bm": bm, "bn": bn, "in_turns": "true"})
+for bm, bn in ((128, 128), (64, 256)):
+    WITH[f"nothing, in turns of {bm} × {bn}"] = (GEMM, "tile_gemm", {"t": "f16", "to": "f16", "bm": bm, "bn": bn, "in_turns": "true"})
 # Products of bf16 in clusters of so many blocks along m and n, which load together; a ratio is over blocks that are alone.
 MULTICAST = {
     "alone": (GEMM, "tile_gemm", {"stages": 4}),
@@ -63,7 +70,10 @@ MULTICAST = {
     "by hand, 2 × 1": ("hopper/gemm_sm90.cute", "gemm_sm90", {"cluster": 2}),
 }
 # By hand: bm × bn = 128 × 128, in turns.
-BY_HAND = {"residual": ("hopper/gemm_epilogues.cute", "gemm_residual", {"t": "f16"})}
+BY_HAND = {
+    "bias, relu": ("hopper/gemm_epilogues.cute", "gemm_bias_act", {"t": "f16", "act": "relu"}),
+    "residual": ("hopper/gemm_epilogues.cute", "gemm_residual", {"t": "f16"}),
+}
 
 
 def library(role, case):
@@ -170,6 +180,11 @@ def product(folder, case, size, rounds):
     return right
 
 
+def plain_case(case):
+    """The case without what is said of its warpgroups."""
+    return case.split(", in turns")[0]
+
+
 def epilogues(folder, size, rounds):
     """The rows of epilogues."""
     import torch
@@ -185,24 +200,26 @@ def epilogues(folder, size, rounds):
     for _ in range(sets(8 * size * size, most=4)):
         a, b, x, c, h = (torch.randn(size, size, device="cuda").half() for _ in range(5))
         bias = torch.randn(size, device="cuda").half()
-        given = {"alone": (a, b, c), "bias, relu": (a, b, bias, c), "residual": (a, b, x, c),
+        given = {"alone": (a, b, c), "nothing": (a, b, c), "bias, relu": (a, b, bias, c), "residual": (a, b, x, c),
                  "gelu, bias, residual": (a, b, bias, x, c), "two results": (a, b, bias, h, c), "residual in place": (a, b, c),
-                 "residual by hand": (a, b, x, c)}
+                 "bias, relu by hand": (a, b, bias, c), "residual by hand": (a, b, x, c)}
+        given = {case: given[plain_case(case)] for case in work}
         if not errors:
             sample = torch.arange(0, size, size // 61, device="cuda")
             plain = a[sample].double() @ b.double().T
             gelu = lambda y: torch.nn.functional.gelu(y)
             kept = c[sample].double()
-            exact = {"alone": plain, "bias, relu": (plain + bias.double()).relu(), "residual": plain + x[sample].double(),
+            exact = {"alone": plain, "nothing": plain, "bias, relu": (plain + bias.double()).relu(), "residual": plain + x[sample].double(),
                      "gelu, bias, residual": gelu(plain + bias.double()) + x[sample].double(),
                      "two results": gelu(plain + bias.double()), "residual in place": plain + kept,
-                     "residual by hand": plain + x[sample].double()}
+                     "bias, relu by hand": (plain + bias.double()).relu(), "residual by hand": plain + x[sample].double()}
+            exact = {case: exact[plain_case(case)] for case in work}
             before = c.clone()
             for case in work:
                 c.copy_(before)
                 {**found, **by_hand}[case](*given[case])
                 errors[case] = wrongness(c[sample], exact[case], size**0.5)
-                if case == "two results":
+                if plain_case(case) == "two results":
                     errors[case] = max(errors[case], wrongness(h[sample], plain + bias.double(), size**0.5))
             del exact, plain
         for case in work:

@@ -135,6 +135,7 @@ PROGRAMS = [
             {"x": "normal:3x2000", "y": "poison:3x2000"}),
     product("../tile_gemm", "tile_gemm", 130, 136, 264, bm=64, bn=64, stages=3),
     product("../tile_gemm", "tile_gemm", 260, 136, 264, bm=64, bn=64, stages=3, down=2),
+    product("../tile_gemm", "tile_gemm", 260, 136, 264, bm=64, bn=64, stages=3, in_turns="true"),
     product("gemm_1_wgmma", "gemm_1_wgmma", 130, 72, 200, bn=64, bk=64, stages=3),
     product("gemm_2_tma", "gemm_2_tma", 130, 72, 328, bn=64, stages=3),
     product("gemm_3_roles", "gemm_3_roles", 130, 72, 648, bn=64, stages=3),

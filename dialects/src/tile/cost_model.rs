@@ -5,6 +5,7 @@
 //! | threads of a block without products, vectors of a thread | `warps(n)` | [`threads_of_memory`] |
 //! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
+//! | whether two warpgroups have tiles of their own and take turns | `pingpong()`, `pingpong(false)` | [`TilesInTurn`] |
 //! | stages of what is copied for products | `pipeline(n)` | [`Stages`] |
 //! | rounds that are loaded ahead into registers | `pipeline(n)` | [`Ahead`] |
 //! | rounds that are fetched into L2 while the launch ahead ends | | [`rounds_fetched`] |
@@ -111,6 +112,27 @@ pub fn warpgroups_of_product(products: impl Iterator<Item = [i64; 2]> + Clone) -
     let wanted = wanted.max().unwrap_or(1);
     let wanted = i64::try_from(wanted.unsigned_abs().next_power_of_two()).unwrap_or(1);
     (0..=wanted.ilog2()).rev().map(|power| 1 << power).collect()
+}
+
+/// From how many operations of an element on two warpgroups take turns where the program does not say; `None`: never. Not measured yet.
+const OPERATIONS_IN_TURN: Option<i64> = None;
+
+/// A product whose tiles two warpgroups may take in turn, one multiplying while the other computes what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TilesInTurn {
+    /// Rows and columns of the largest tile.
+    pub extents: [i64; 2],
+    /// Operations on an element of it behind the product.
+    pub operations: i64,
+}
+
+impl TilesInTurn {
+    /// Whether they do: where one of them has registers for all sums of a tile, and much is computed of each.
+    pub fn chosen(self) -> bool {
+        let [m, n] = self.extents;
+        let fits = m * n <= SUMS * WARPGROUP;
+        fits && OPERATIONS_IN_TURN.is_some_and(|least| self.operations >= least)
+    }
 }
 
 /// What a warp reads for each k where so many stand side by side along the axes of a product: of all arrangements the one with the least is
@@ -394,6 +416,19 @@ mod tests {
         assert_eq!(of([128, 256]), [2, 1]);
         assert_eq!(of([192, 128]), [3, 1]);
         assert_eq!(of([256, 256]), [4, 2, 1]);
+    }
+
+    #[test]
+    fn nothing_is_taken_in_turn_before_it_is_measured() {
+        let of = |extents, operations| {
+            let tiles = TilesInTurn {
+                extents,
+                operations,
+            };
+            tiles.chosen()
+        };
+        assert!(!of([128, 128], 40));
+        assert!(!of([128, 256], 40));
     }
 
     #[test]

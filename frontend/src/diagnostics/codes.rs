@@ -124,7 +124,7 @@ codes! {
      \n\
      with `grid(x, y, z)`, `block(x, y, z)`, and as needed `smem(bytes)`, `min_blocks(n)`,\n\
      `cluster(x, y, z)`, `pdl()`, `cooperative()`; a tile-level kernel has `tiles(…)`, `raster(n)`,\n\
-     `warps(m, n)`, `multicast(m, n)` and `queue(counter)`.";
+     `warps(m, n)`, `multicast(m, n)`, `queue(counter)` and `pingpong()`.";
 
     POSITIONAL_AFTER_NAMED = 18, "positional argument after a named one",
     "Arguments without a name come first: `f(a, b, rtol = 1e-2)`.";
@@ -303,7 +303,10 @@ codes! {
     PINNED = 133, "a pinned choice that cannot be",
     "`copy = …` and `swizzle = …` pin how an operand of a product gets to shared memory and lies there. The\n\
      choice is refused where the copy is not legal, or the layout has bank conflicts that another one does\n\
-     not have. Without it the compiler chooses.";
+     not have. Without it the compiler chooses.\n\
+     \n\
+     `pingpong()` in a launch says that two warpgroups take turns, each with tiles of its own. It is refused where\n\
+     tiles do not all take as many products, or something is shared by all threads of the block.";
 
     BAD_CANDIDATES = 140, "candidates that cannot be tried",
     "A compile-time parameter of a kernel may name candidates beside its default, and `where tunable` says\n\

@@ -296,7 +296,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let help = "`smem<f32>(…)` in the body allocates shared memory, and the compiler adds up how much a block has";
                     return Err(self.report(diagnostic.with_help(help)));
                 }
-                "block" | "tiles" | "raster" | "warps" | "multicast" | "queue" => {}
+                "block" | "tiles" | "raster" | "warps" | "multicast" | "queue" | "pingpong" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");

@@ -182,6 +182,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 // Of one block each it says that blocks are alone, whatever the compiler would choose.
                 attrs.push(("tile.multicast", ir.i32_array(&blocks.map(saturated))));
             }
+            if let Some(wanted) = tiles.pingpong {
+                attrs.push(("tile.pingpong", ir.i32(if wanted { 2 } else { 1 })));
+            }
         }
         if let Some(blocks) = launch.min_blocks {
             attrs.push(("nvvm.minctasm", ir.i32(saturated(blocks))));

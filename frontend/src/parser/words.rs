@@ -21,6 +21,7 @@ pub const LAUNCH_CLAUSES: &[&str] = &[
     "warps",
     "multicast",
     "queue",
+    "pingpong",
 ];
 
 /// Words that begin a statement.

@@ -2,6 +2,7 @@
 //!
 //! After `tile-assign-layouts`. Nothing is changed. The assembler says the same afterwards, of a cubin alone and without a reason.
 use super::known_ops::checked_ops;
+use super::pingpong::in_turn;
 use super::registers::{for_bits, largest_load, of_thread, peak};
 use super::types::Failed;
 use crate::passes::ir_utils::{Kernel, for_each_kernel, function_block_size};
@@ -56,7 +57,10 @@ fn check<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>> {
     let message = format!(
         "{held} registers of each of {threads} threads, which has {there}; what does not fit goes to local memory"
     );
-    let help = advice(taken * threads, threads, min_blocks(function));
+    let help = match in_turn(function) {
+        1 => advice(taken * threads, threads, min_blocks(function)),
+        _ => "make the tiles of fewer rows or columns, or leave out `pingpong()`: two warpgroups then share one".into(),
+    };
     warn(peak.op.location(), user_error(codes::SLOW, message, &help));
     Ok(())
 }

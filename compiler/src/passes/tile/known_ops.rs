@@ -36,7 +36,8 @@ pub(super) enum KnownOp {
     CopyGroup,
     /// Waits for groups of `wgmma`.
     ProductGroup,
-    /// Of the rings between warps: barriers that count, copies by tensor maps, which thread does what, which tile comes next.
+    /// Of the rings between warps: barriers that count, copies by tensor maps, which thread does what, whose turn it is, which tile comes
+    /// next.
     Ring,
 }
 
@@ -119,7 +120,9 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         // What `tile-specialize-warps` puts.
         Some(Op::NvvmOp(NvvmOp::WgmmaWaitGroup)) => Some(KnownOp::ProductGroup),
         Some(Op::NvvmOp(
-            NvvmOp::ElectSync
+            NvvmOp::Barrier
+            | NvvmOp::BarrierArrive
+            | NvvmOp::ElectSync
             | NvvmOp::ClusterArrive
             | NvvmOp::ClusterArriveRelaxed
             | NvvmOp::FenceMbarrierInit

@@ -20,6 +20,7 @@ mod merge;
 mod multicast;
 mod outside;
 pub mod partition;
+mod pingpong;
 pub mod pipeline;
 pub mod raster;
 mod registers;

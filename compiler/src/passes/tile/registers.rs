@@ -5,6 +5,7 @@
 //! products a block of k. Element-wise operations in between are computed piece by piece and count nothing, nor do
 //! tiles of one number, coordinates and repeated tiles, which cost no registers of their own.
 use super::gathers::GatheredTile;
+use super::pingpong;
 use super::roles::{Beside, Roles};
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
@@ -20,7 +21,7 @@ use cutec_layout::tv::Operand;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
-/// Registers of each of the threads that compute, so many in a block.
+/// Registers of each of the threads that compute, so many of which share a tile.
 pub(super) fn of_thread(function: IrOp, threads: i64, target: &Target) -> i64 {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
@@ -38,7 +39,8 @@ pub(super) fn of_thread(function: IrOp, threads: i64, target: &Target) -> i64 {
                 (false, true) => Beside::Splits,
                 (false, false) => Beside::Nothing,
             };
-            Roles::of(threads, min_blocks(function), beside, target).registers
+            let multiplying = threads * pingpong::in_turn(function);
+            Roles::of(multiplying, min_blocks(function), beside, target).registers
         }
         false => registers_of_thread(threads, min_blocks(function)),
     }

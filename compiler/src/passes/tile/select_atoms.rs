@@ -2,10 +2,11 @@
 //!
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
-//! how many warps there are, or how many along m and n.
+//! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::multicast::asked;
+use super::pingpong::{self, Asked};
 use super::raster::lower;
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
@@ -68,10 +69,16 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         windows.retain(|op| TileOp::Windows.is(*op));
         operations.retain(|op| TileOp::Dot.is(*op));
         let mut windows = LoadedWindows::all(context, function, windows, &target);
+        let turns = pingpong::decide(context, function, &operations, &target)
+            .map_err(|(op, message)| report(op.location(), message))?;
         if operations.is_empty() {
             return of_one_tile(context, function, grid, &target);
         }
         let mut choice = Choice::of(function, &operations, &target);
+        if choice.is_err() && turns == Asked::Chosen {
+            pingpong::set(context, function, 1);
+            choice = Choice::of(function, &operations, &target);
+        }
         if choice.is_err() && windows.gather() {
             choice = Choice::of(function, &operations, &target);
         }
@@ -82,6 +89,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
                 return set_block_size(context, function, choice.threads);
             }
             Err(None) => {}
+            Err(Some(reason)) if turns == Asked::Pinned => {
+                return Err(report(function.location(), pingpong::refused(&reason)));
+            }
             Err(Some(reason)) => {
                 let ir = OpBuilder::new(context, Insertion::Before(function));
                 let reason = ir.string(&reason);

@@ -6,6 +6,7 @@
 use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
+use super::pingpong;
 use super::slices;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
@@ -312,6 +313,7 @@ fn room(loads: &[IrOp], mut bytes: i64, target: &Target) -> Result<(), String> {
 fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> {
     let slices = products.iter().map(|product| product.slices);
     let slices = slices.max().unwrap_or(1);
+    let in_turn = pingpong::in_turn(function) > 1;
     if let Some(warps) = pinned_warps(function)? {
         let rows = warps.first().copied().unwrap_or(0);
         let all = match warps[..] {
@@ -319,9 +321,15 @@ fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> 
             _ => warps.iter().product(),
         };
         return match rows % 4 {
+            0 if in_turn && all != 4 => Err(
+                "one warpgroup has a tile where two take turns, and other warps are pinned".into(),
+            ),
             0 => Ok(vec![all / 4]),
             _ => Err("the pinned warps are no warpgroups, four along m".into()),
         };
+    }
+    if in_turn {
+        return Ok(vec![1]);
     }
     let extents = products.iter().map(|product| {
         let [m, n, _] = product.shape;

@@ -20,7 +20,7 @@ const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
 
-/// `launch tiles(…), raster(…), warps(…), multicast(…), queue(…)`.
+/// `launch tiles(…), raster(…), warps(…), multicast(…), queue(…), pingpong(…)`.
 #[derive(Clone)]
 pub(in crate::eval) struct TileLaunch<'a> {
     /// Tiles along each axis; `/` in them rounds up.
@@ -32,6 +32,8 @@ pub(in crate::eval) struct TileLaunch<'a> {
     pub multicast: Option<[i64; 2]>,
     /// The counter that blocks take their tiles from.
     pub queue: Option<&'a Expr>,
+    /// Whether two warpgroups take turns, each with tiles of its own.
+    pub pingpong: Option<bool>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -52,6 +54,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ("warps", "says how many warps compute a tile of"),
                 ("multicast", "says how many blocks load together in"),
                 ("queue", "has the counter of"),
+                ("pingpong", "is about the warpgroups of"),
             ] {
                 if let Some(other) = clause(name) {
                     let message = format!("`{name}` {what} a launch in tiles");
@@ -97,6 +100,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(queue) => Some(self.queue(queue)?),
             None => None,
         };
+        let pingpong = match clause("pingpong") {
+            Some(pingpong) => {
+                let wanted = self.pingpong(pingpong)?;
+                let clusters = multicast.is_some_and(|blocks| blocks != [1, 1]);
+                let others = [
+                    ("multicast", clusters),
+                    ("queue", queue.is_some()),
+                    ("cluster", clause("cluster").is_some()),
+                    ("cooperative", clause("cooperative").is_some()),
+                ];
+                if let Some((other, _)) = others.into_iter().find(|(_, there)| wanted && *there) {
+                    let message = format!("`{other}` stands beside `pingpong`");
+                    let label = "two warpgroups that take turns have every other tile of their block, which is alone";
+                    return self.error(codes::BAD_KERNEL, pingpong.span, message, label);
+                }
+                Some(wanted)
+            }
+            None => None,
+        };
         let counts: Vec<&'a Expr> = tiles.args.iter().map(|arg| &arg.value).collect();
         let mut grid = None;
         for expr in &counts {
@@ -113,6 +135,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             warps,
             multicast,
             queue,
+            pingpong,
         };
         Ok(Some((launch, grid)))
     }
@@ -139,6 +162,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let message = "`queue` takes the counter of the tiles";
                 let label = "expected one parameter, a `mut tensor<i32, 2>`";
                 self.error(codes::BAD_KERNEL, clause.span, message, label)
+            }
+        }
+    }
+
+    fn pingpong(&mut self, clause: &'a Clause) -> Result<bool> {
+        match clause.args.as_slice() {
+            [] => Ok(true),
+            [when] => self.at_compile_time(|this| this.static_bool("`pingpong`", &when.value)),
+            [_, other, ..] => {
+                let message = "`pingpong` takes one condition, or none";
+                self.error(codes::BAD_KERNEL, other.span, message, "here")
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
 use super::super::coordinate::Coordinate;
 use super::super::emits::Emits;
+use super::super::pingpong;
 use super::super::types::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{hints_of, present};
@@ -15,9 +16,12 @@ use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{TypeError, Vars, tiled_copy};
 use cutec_dialects::value::{Val, View};
-use cutec_layout::algebra::{composition, offset_at};
-use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
+use cutec_layout::algebra::{composition, cosize_any, offset_at};
+use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tiler, Tree};
 use melior::ir::ValueLike;
+
+/// Bytes that divide where the buffer of a warpgroup begins: the widest swizzle repeats in them.
+const APART: i64 = 1024;
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -84,6 +88,27 @@ impl<'c> Partition<'c> {
             }
             Ok(())
         })
+    }
+
+    /// Shared memory for the threads that share a tile: where warpgroups take turns each has its own.
+    pub(super) fn shared(
+        &mut self,
+        elem: Elem,
+        layout: AnyLayout,
+    ) -> Result<IrValue<'c>, SemError> {
+        let Some(turn) = self.turn else {
+            return Ok(self.alloc(elem, Space::Smem, layout));
+        };
+        let missing = || SemError::Illegal("expects a buffer of known size".into());
+        let size = cosize_any(&layout)?.as_static().ok_or_else(missing)?;
+        let each = (elem.bytes_of(size) + APART - 1) / APART * APART * 8 / elem.bits();
+        let rank = layout.inner().rank();
+        let all = layout.map_inner(|inner| {
+            let own = Layout::scalar(pingpong::IN_TURN, each);
+            Ok::<_, LayoutError>(Layout::concat(inner.modes().chain([own])))
+        })?;
+        let all = self.alloc(elem, Space::Smem, all);
+        self.stage_of(all, rank, turn)
     }
 
     /// Shared memory or registers for a layout of elements.

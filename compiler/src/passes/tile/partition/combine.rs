@@ -16,7 +16,7 @@ use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, array_elements, integer_value, operands_of, result_of,
     value_key,
 };
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
@@ -385,11 +385,8 @@ impl<'c> Partition<'c> {
         shape[combining.axis] /= digit.step;
         let size: i64 = shape.iter().product();
         let layout = || AnyLayout::Plain(Layout::scalar(size, 1));
-        let buffers: Vec<IrValue<'c>> = combining
-            .elems
-            .iter()
-            .map(|elem| self.alloc(carried(*elem), Space::Smem, layout()))
-            .collect();
+        let buffers = (combining.elems.iter()).map(|elem| self.shared(carried(*elem), layout()));
+        let buffers: Vec<IrValue<'c>> = buffers.collect::<Result<_, _>>()?;
         if self.staged {
             self.barrier();
         }

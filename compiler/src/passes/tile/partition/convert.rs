@@ -8,7 +8,7 @@ use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 
@@ -49,7 +49,7 @@ impl<'c> Partition<'c> {
                 if !of_warps {
                     self.within_a_block("a tile that is spread over threads anew")?;
                 }
-                let buffer = self.alloc(from.tile.elem, Space::Smem, layout);
+                let buffer = self.shared(from.tile.elem, layout)?;
                 // What the iteration before wrote has been read by all; behind a loop the buffer may take the
                 // place of operands.
                 if in_loop(op) || self.staged {

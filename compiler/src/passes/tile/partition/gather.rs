@@ -7,7 +7,7 @@ use crate::passes::cmpi::BELOW;
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
 use cutec_dialects::builder::{IrOp, IrValue, string_value};
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError};
 use cutec_dialects::value::Val;
@@ -35,7 +35,7 @@ impl<'c> Partition<'c> {
         };
         self.within_a_block("`gather` of a tile")?;
         let fast = fast_axis(&from, &from)?;
-        let buffer = self.alloc(from.tile.elem, Space::Smem, compact(&shape, fast));
+        let buffer = self.shared(from.tile.elem, compact(&shape, fast))?;
         // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
         if in_loop(op) || self.staged {
             self.barrier();

@@ -27,6 +27,7 @@ mod warpgroup;
 
 use super::emits::Emits;
 use super::known_ops::{checked_ops, is_of_elements};
+use super::pingpong;
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
@@ -52,6 +53,7 @@ use std::collections::HashMap;
 use warpgroup::Accumulator;
 
 pub(in crate::passes) use precision::MULTIPLIED_IN;
+pub(super) use warpgroup::FIRST_BARRIER;
 
 /// Partitions every kernel of the module.
 pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -97,11 +99,13 @@ struct Partition<'c> {
     /// What they are as operands of users of a tile whose axes were named anew, which share the vector
     /// with the tile as it was: by operation and number of the operand.
     renamed: HashMap<(usize, usize), Spread>,
-    /// The number of the thread among those that share a tile: in its block, or in its cluster.
+    /// The number of the thread among those that share a tile: in its warpgroup, its block, or its cluster.
     thread: Option<IrValue<'c>>,
     /// Blocks that share a tile, and the threads of each.
     blocks: i64,
     threads: i64,
+    /// The number of its warpgroup, where each has tiles of its own.
+    turn: Option<IrValue<'c>>,
     /// The first thread of its warpgroup.
     warpgroup: Option<IrValue<'c>>,
     /// The sums of products in loops that stay in their registers, by the product.
@@ -128,6 +132,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         thread: None,
         blocks: blocks_of_tile(function),
         threads: function_block_size(function).unwrap_or(1),
+        turn: None,
         warpgroup: None,
         accumulators: HashMap::new(),
         sums: HashMap::new(),
@@ -135,6 +140,11 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         entry,
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
     };
+    if pingpong::in_turn(function) > 1 {
+        partition.turn = Some(partition.number_of_warpgroup());
+        // From here on that in the warpgroup.
+        partition.thread = None;
+    }
     if partition.blocks > 1 {
         // No block writes to the memory of another one before that has begun.
         partition.meet(Among::Cluster);
@@ -156,7 +166,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
     }
     warpgroup::drop_idle(context, &partition.idle);
-    warpgroup::name_barriers(context, function);
+    warpgroup::name_barriers(context, function, partition.turn);
     Ok(())
 }
 

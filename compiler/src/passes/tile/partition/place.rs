@@ -3,6 +3,7 @@ use super::{Partition, Spread};
 use cutec_dialects::builder::{Insertion, IrValue};
 use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::tile::Mode;
 
 impl<'c> Partition<'c> {
@@ -21,6 +22,10 @@ impl<'c> Partition<'c> {
                 .value(NvvmOp::ReadPtxSregClusterCtarank, &[], &[], i32_type);
             let first = binary(ArithOp::Muli, rank, self.ir.constant(self.threads, "i32"));
             thread = binary(ArithOp::Addi, thread, first);
+        }
+        if self.turn.is_some() {
+            let size = self.ir.constant(WARPGROUP, "i32");
+            thread = (self.ir).value(ArithOp::Remui, &[thread, size], &[], i32_type);
         }
         self.ir.insertion = before;
         self.thread = Some(thread);

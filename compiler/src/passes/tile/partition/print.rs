@@ -9,7 +9,7 @@ use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, present, string_attribute};
 use crate::passes::user_error::of_semantics;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, argument_of, region_with_block};
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, ScfOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_layout::{AnyLayout, Layout};
@@ -139,7 +139,7 @@ impl<'c> Partition<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let size = window.rows * window.columns;
         let layout = AnyLayout::Plain(Layout::scalar(size, 1));
-        let buffer = self.alloc(spread.tile.elem, Space::Smem, layout);
+        let buffer = self.shared(spread.tile.elem, layout)?;
         let last = window.shape.len().saturating_sub(1);
         let (word, bit) = (self.ir.ty("i32"), self.ir.ty("i1"));
         // The row of each element, and its place in it.

@@ -6,7 +6,7 @@ use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
@@ -161,7 +161,7 @@ impl<'c> Partition<'c> {
         let count: i64 = parts.iter().map(|(_, extent)| extent).product();
         let size = to.tile.size();
         let rows = Layout::concat([Layout::scalar(size, 1), Layout::scalar(count, size)]);
-        let buffer = self.alloc(elem, Space::Smem, AnyLayout::Plain(rows));
+        let buffer = self.shared(elem, AnyLayout::Plain(rows))?;
         let i32_type = self.ir.ty("i32");
         // In which of the warps or blocks along the axis this thread is.
         let thread = self.thread();

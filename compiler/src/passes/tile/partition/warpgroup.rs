@@ -28,8 +28,8 @@ use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
-/// The named barrier of the threads that multiply.
-const BARRIER: i64 = 1;
+/// The named barrier of the threads that multiply, or of the first of several warpgroups that take turns; the others' follow.
+pub(in crate::passes::tile) const FIRST_BARRIER: i64 = 1;
 
 /// Of the numbers of an operand in shared memory.
 #[derive(Clone, Copy)]
@@ -128,7 +128,10 @@ impl<'c> Partition<'c> {
             };
             self.accumulators.insert(operation_key(dot), accumulator);
             // Behind the loop they are there once they have been waited for.
-            let wait = next_operation(of).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op));
+            // In front of it may stand what makes it another warpgroup's turn.
+            let mut ops = std::iter::successors(next_operation(of), |op| next_operation(*op));
+            let wait = ops.find(|op| NvvmOp::WgmmaWaitGroup.is(*op) || !is_of_ring(*op, result));
+            let wait = wait.filter(|op| NvvmOp::WgmmaWaitGroup.is(*op));
             let behind = wait.and_then(next_operation).ok_or_else(|| {
                 SemError::Illegal("leaves products under way that nothing waits for".into())
             })?;
@@ -306,19 +309,30 @@ impl<'c> Partition<'c> {
         Ok(self.ir.value(ArithOp::Addf, &[before, added], &[], vector))
     }
 
-    /// The first thread of the warpgroup, in a register that is the same in all lanes of a warp.
-    fn first_of_warpgroup(&mut self) -> Result<IrValue<'c>, SemError> {
-        if let Some(first) = self.warpgroup {
-            return Ok(first);
-        }
+    /// The number of the warpgroup among all that share a tile, or of one that has tiles of its own among all; in a register that is the
+    /// same in all lanes of a warp.
+    pub(super) fn number_of_warpgroup(&mut self) -> IrValue<'c> {
         let thread = self.thread();
-        // Beside the thread, which stands in front of everything.
         let here = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
         let size = self.ir.constant(WARPGROUP, "i32");
         let word = self.ir.ty("i32");
         let group = self.ir.value(ArithOp::Divui, &[thread, size], &[], word);
         let lane = self.ir.constant(0, "i32");
         let group = self.shuffle(INDEXED, group, lane);
+        self.ir.insertion = here;
+        group
+    }
+
+    /// The first thread of the warpgroup, in a register that is the same in all lanes of a warp.
+    fn first_of_warpgroup(&mut self) -> Result<IrValue<'c>, SemError> {
+        if let Some(first) = self.warpgroup {
+            return Ok(first);
+        }
+        let group = self.number_of_warpgroup();
+        // Beside the thread, which stands in front of everything.
+        let here = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
+        let size = self.ir.constant(WARPGROUP, "i32");
+        let word = self.ir.ty("i32");
         let first = self.ir.value(ArithOp::Muli, &[group, size], &[], word);
         let promised = Vars::default().fresh(Width::I32, WARPGROUP);
         let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
@@ -388,8 +402,12 @@ pub(super) fn drop_idle<'c>(context: &'c Context, idle: &[(IrOp<'c>, usize)]) {
     }
 }
 
-/// Lets barriers of a role be for its threads alone.
-pub(super) fn name_barriers<'c>(context: &'c Context, function: IrOp<'c>) {
+/// Lets barriers of a role be for its threads alone, or for those of one warpgroup of this number.
+pub(super) fn name_barriers<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    turn: Option<IrValue<'c>>,
+) {
     let mut all = Vec::new();
     collect_nested(function, &mut all);
     for branch in all {
@@ -405,9 +423,13 @@ pub(super) fn name_barriers<'c>(context: &'c Context, function: IrOp<'c>) {
             for op in inside.into_iter().filter(|op| NvvmOp::Barrier0.is(*op)) {
                 let mut ir = OpBuilder::new(context, Insertion::Before(op));
                 ir.location = op.location();
-                let numbers = [BARRIER, threads].map(|number| ir.constant(number, "i32"));
+                let [mut number, threads] =
+                    [FIRST_BARRIER, threads].map(|number| ir.constant(number, "i32"));
+                if let Some(turn) = turn {
+                    number = ir.value(ArithOp::Addi, &[turn, number], &[], ir.ty("i32"));
+                }
                 let attrs = [("operandSegmentSizes", ir.i32_array(&[1, 1, 0]))];
-                ir.op(NvvmOp::Barrier, &numbers, &attrs, &[]);
+                ir.op(NvvmOp::Barrier, &[number, threads], &attrs, &[]);
                 erase(op);
             }
         }

@@ -186,15 +186,28 @@ impl<'c> Emit<'c> {
         self.ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
     }
 
-    /// A loop over the tiles of a block: from its number on, as many further as there are blocks. `act` ends the body.
+    /// A loop over the tiles of a block: from its number on, as many further as there are blocks. Of warpgroups that take turns, each with a
+    /// number and so many of them, one has every so manyth of these. `act` ends the body.
     pub fn rounds(
         &mut self,
         count: IrValue<'c>,
+        turn: Option<(IrValue<'c>, i64)>,
         act: impl FnOnce(&mut Self, IrValue<'c>) -> Result<(), SemError>,
     ) -> Result<(), SemError> {
         let word = self.ir.ty("i32");
         let first = self.ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], word);
-        let step = self.ir.value(NvvmOp::ReadPtxSregNctaidX, &[], &[], word);
+        let blocks = self.ir.value(NvvmOp::ReadPtxSregNctaidX, &[], &[], word);
+        let (first, step) = match turn {
+            None => (first, blocks),
+            Some((number, groups)) => {
+                let ahead = self.binary(ArithOp::Muli, number, blocks);
+                let groups = self.ir.constant(groups, "i32");
+                (
+                    self.binary(ArithOp::Addi, first, ahead),
+                    self.binary(ArithOp::Muli, blocks, groups),
+                )
+            }
+        };
         let (region, block) = region_with_block(&[(word, self.ir.location)]);
         let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));
         let done = act(self, argument_of(block, 0));

@@ -6,9 +6,10 @@
 use super::super::emits::Emits;
 use super::super::gathers::{Axis, GATHERED, GatheredTile, Index, Place, Sharing, before};
 use super::super::windows::GATHERED_SINCE;
+use super::cursor::behind;
 use super::emit::{Emit, Slot};
 use super::producer::Role;
-use super::ring::{Ring, behind};
+use super::ring::Ring;
 use crate::passes::cmpi::{BELOW, GREATER};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{

@@ -11,12 +11,15 @@
 //! Blocks of a cluster may load together what their tiles have in common (`multicast.rs`): then a stage is filled by all of them, and
 //! released in all of them.
 //!
+//! Where two warpgroups take turns (`turns.rs`), what multiplies is the role of each, with every other tile of the block.
+//!
 //! A product is under way when the next operation runs. Where a loop adds up products of what is loaded, one round of
 //! them is left under way, and the stages of the round before are released. Where the last product of a loop takes what is computed
 //! of the others, as in an attention, these are begun a round ahead, beside it (`chain/`). Each other product is waited for at once.
 mod chain;
 mod cluster;
 mod consumers;
+mod cursor;
 mod emit;
 mod epilogue;
 mod gather;
@@ -25,12 +28,14 @@ mod queue;
 mod results;
 mod ring;
 mod split;
+mod turns;
 
 use super::emits::Emits;
 use super::epilogue_load::EpilogueLoad;
 use super::gathers::GATHERED;
 use super::known_ops::checked_ops;
 use super::multicast::{Multicast, UNSHARED, asked};
+use super::pingpong::{in_turn, refused};
 use super::raster::lower;
 use super::roles::{Beside, Roles};
 use super::types::Failed;
@@ -64,15 +69,16 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use producer::Work;
 use queue::TileQueue;
-use results::StoredResult;
+use results::{StoredResult, Threads};
 use ring::{By, Ring};
 use std::collections::HashSet;
 use std::sync::Arc;
+use turns::{Fills, Turns};
 
 pub(super) use consumers::{IN_PLACE, is_accumulated};
 pub(super) use queue::COUNTED;
 
-/// The attribute of the branch between the roles: how many threads the second one has.
+/// The attribute of the branch between the roles: how many threads of the second one share a tile.
 pub(super) const CONSUMERS: &str = "tile.consumers";
 
 /// What `griddepcontrol` does (PTX ISA): waits for the launches ahead, lets the next one begin.
@@ -135,7 +141,9 @@ fn of_function<'c>(
     )
     .map_err(failed)?;
     let mut epilogue = PiecewiseLoad::all(EpilogueLoad::all(function, target), &rings);
+    // Those that share a tile, and all threads that multiply.
     let warpgroups = threads / WARPGROUP;
+    let multiplying = threads * in_turn(function);
     let mut ir = OpBuilder::new(context, Insertion::Before(end));
     ir.location = function.location();
     let mut emit = Emit { ir };
@@ -156,6 +164,17 @@ fn of_function<'c>(
             shared.insert(operation_key(*op));
         }
     }
+
+    let impossible = |reason: &str| report(function.location(), refused(reason));
+    let fills = match (in_turn(function), &rounds) {
+        (1, _) => None,
+        (_, None) => return Err(impossible("blocks have one tile each")),
+        (_, Some(_)) => {
+            let is_shared = |op: IrOp| shared.contains(&operation_key(op));
+            let fills = Fills::all(&rings, &epilogue, body, is_shared);
+            Some(fills.map_err(|reason| impossible(&reason))?)
+        }
+    };
 
     // The barriers, and the maps.
     let begin = emit.ir.constant(0, "i32");
@@ -217,7 +236,7 @@ fn of_function<'c>(
         true => cluster::begin(&emit),
     }
     let warp = emit.warp(thread);
-    let loader = emit.equal(warp, threads / WARP);
+    let loader = emit.equal(warp, multiplying / WARP);
     let blocks_beside = min_blocks(function).max(1);
     let possible = !cooperative && !gathers && !splits;
     let mut fetched = rings.iter().map(|ring| ring.rounds_fetched(blocks_beside));
@@ -248,9 +267,9 @@ fn of_function<'c>(
         (false, true) => Beside::Splits,
         (false, false) => Beside::Nothing,
     };
-    let roles = Roles::of(threads, min_blocks(function), beside, target);
+    let roles = Roles::of(multiplying, min_blocks(function), beside, target);
     let loads = match roles.loading > WARP {
-        true => emit.compare(AT_LEAST, warp, emit.ir.constant(threads / WARP, "i32")),
+        true => emit.compare(AT_LEAST, warp, emit.ir.constant(multiplying / WARP, "i32")),
         false => loader,
     };
     let leads = emit.leads(thread);
@@ -294,6 +313,18 @@ fn of_function<'c>(
         emit.set_registers(true, roles.registers);
     }
     consumers::begin(&emit, &rings).map_err(illegal)?;
+    let turns = match fills {
+        Some(fills) => {
+            let turns = Turns::begin(&mut emit, warp, &fills, &rings);
+            Some(turns.map_err(illegal)?)
+        }
+        None => None,
+    };
+    let of_results = Threads {
+        first: if turns.is_some() { leads } else { first },
+        leads,
+        turn: turns.as_ref().map(|turns| turns.number),
+    };
     let mut rest_end = None;
     let mut index = None;
     if let (Some((_, count)), Some(queue)) = (tiles, &queue) {
@@ -301,7 +332,10 @@ fn of_function<'c>(
         index = Some(tile);
         rest_end = operations(body).into_iter().next();
     } else if let Some((_, count)) = tiles {
-        let body = emit.rounds(count, |emit, tile| {
+        let turn = turns
+            .as_ref()
+            .map(|turns| (turns.number, in_turn(function)));
+        let body = emit.rounds(count, turn, |emit, tile| {
             index = Some(tile);
             rest_end = Some(emit.ir.op(ScfOp::Yield, &[], &[], &[]));
             Ok(())
@@ -309,12 +343,23 @@ fn of_function<'c>(
         body.map_err(illegal)?;
     }
     if !results.is_empty() {
-        results::wait_for_reads(&mut emit, first, 0).map_err(illegal)?;
+        results::wait_for_reads(&mut emit, of_results.first, 0).map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     let chains = Chain::all(&rings, warpgroups, roles.registers);
+    if turns.is_some() && !chains.is_empty() {
+        return Err(impossible("a product takes what another one gives"));
+    }
+    if let Some(turns) = &turns {
+        turns.wait(&mut emit, &rings, body).map_err(illegal)?;
+    }
+    let products = Ring::products(&rings);
     consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;
-    results::emit(&mut emit, &results, &epilogue, &rings, [first, leads]).map_err(illegal)?;
+    if let Some(turns) = &turns {
+        let passed = turns.pass_behind(&mut emit, &products, &rings, body);
+        passed.map_err(illegal)?;
+    }
+    results::emit(&mut emit, &results, &epilogue, &rings, of_results).map_err(illegal)?;
     for op in operations(body) {
         if Some(op) == begin {
             break;
@@ -334,6 +379,10 @@ fn of_function<'c>(
             move_before(op, end);
         }
     }
+    if let (Some(turns), Some(end)) = (&turns, rest_end) {
+        emit.before(end);
+        turns.end(&emit, &rings).map_err(illegal)?;
+    }
     if let (Some(rounds), Some(index)) = (rounds, index) {
         replace_all_uses(result_of(rounds.block, 0), index);
         erase(rounds.block);
@@ -347,7 +396,7 @@ fn of_function<'c>(
     if cluster.is_some() {
         cluster::end(&emit);
     }
-    set_block_size(context, function, threads + roles.loading)
+    set_block_size(context, function, multiplying + roles.loading)
 }
 
 /// Gives every block of a kernel its tile, in clusters where some load together.

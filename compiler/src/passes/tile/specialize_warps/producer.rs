@@ -139,7 +139,7 @@ pub(super) fn role<'c>(
                 };
                 match queue {
                     Some(queue) => queue.load(emit, count, of_tile)?,
-                    None => emit.rounds(count, |emit, tile| {
+                    None => emit.rounds(count, None, |emit, tile| {
                         of_tile(emit, tile)?;
                         emit.ir.op(ScfOp::Yield, &[], &[], &[]);
                         Ok(())

@@ -4,8 +4,8 @@
 //! two places in shared memory. A block begins with the tile of its own number. The counter is two i32, 0 before a launch; the block that
 //! ends last leaves zeros.
 use super::super::emits::Emits;
+use super::cursor::Cursor;
 use super::emit::Emit;
-use super::ring::Cursor;
 use crate::passes::cmpi::{EQUAL, LESS};
 use crate::passes::ir_utils::blocks;
 use cutec_dialects::builder::{

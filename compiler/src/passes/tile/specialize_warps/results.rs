@@ -1,6 +1,7 @@
 //! Results that leave by tensor maps.
 use super::super::emits::Emits;
 use super::super::known_ops::only_computes;
+use super::super::pingpong::in_turn;
 use super::super::result_store::ByMap;
 use super::super::stages::widen;
 use super::super::types::tile_of;
@@ -13,7 +14,7 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
-use cutec_dialects::ops::{CuteOp, NvvmOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::Val;
@@ -27,6 +28,8 @@ const BUFFERS: i64 = 2;
 /// A store, and the buffers that it goes through.
 pub(super) struct StoredResult<'c> {
     store: IrOp<'c>,
+    /// Warpgroups that take turns, each with buffers of its own.
+    in_turn: i64,
     pub by: ByMap<'c>,
     pub atom: Arc<TmaAtom>,
     /// How threads write a piece, where that is not by vectors.
@@ -47,6 +50,7 @@ impl<'c> StoredResult<'c> {
             let atom = Arc::new(by.tensor_box.store(&by.buffer).ok()?);
             Some(StoredResult {
                 store,
+                in_turn: in_turn(function),
                 copy: by.store_copy(),
                 by,
                 atom,
@@ -56,6 +60,7 @@ impl<'c> StoredResult<'c> {
         found.collect()
     }
 
+    /// Those of a warpgroup.
     fn buffers(&self) -> i64 {
         BUFFERS.min(self.by.pieces)
     }
@@ -64,7 +69,8 @@ impl<'c> StoredResult<'c> {
     pub fn bytes(results: &[Self]) -> i64 {
         let own = (0..results.len())
             .filter(|number| results[*number].shares(&results[..*number]).is_none());
-        own.map(|number| results[number].buffers() * results[number].atom.bytes())
+        own.map(|number| &results[number])
+            .map(|result| result.in_turn * result.buffers() * result.atom.bytes())
             .sum()
     }
 
@@ -90,7 +96,8 @@ impl<'c> StoredResult<'c> {
             None => {
                 let ty = emit.ir.val_type(&Val::View(self.by.buffer.clone()));
                 let buffer = emit.ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
-                widen(&emit.ir, buffer, self.buffers()).map_err(SemError::Illegal)?;
+                widen(&emit.ir, buffer, self.in_turn * self.buffers())
+                    .map_err(SemError::Illegal)?;
                 buffer
             }
         };
@@ -106,11 +113,16 @@ impl<'c> StoredResult<'c> {
         emit: &mut Emit<'c>,
         (number, value): (i64, IrValue<'c>),
         stage: i64,
-        leads: IrValue<'c>,
+        Threads { first, turn, .. }: Threads<'c>,
     ) -> Result<(), SemError> {
         let missing = || SemError::Illegal("is no store by a map".into());
         let [made, buffers, ordered] = self.made.ok_or_else(missing)?;
-        let stage = emit.ir.constant(stage, "i32");
+        let mut stage = emit.ir.constant(stage, "i32");
+        if let Some(turn) = turn {
+            let own = emit.ir.constant(self.buffers(), "i32");
+            let own = emit.binary(ArithOp::Muli, turn, own);
+            stage = emit.binary(ArithOp::Addi, own, stage);
+        }
         emit.ir.op(
             TileOp::Write,
             &[value, buffers, stage],
@@ -123,7 +135,7 @@ impl<'c> StoredResult<'c> {
         ];
         emit.ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
         emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
-        emit.only_if(leads, |emit| {
+        emit.only_if(first, |emit| {
             let to = self.by.piece_coordinates(&emit.ir, number, |at| at)?;
             let from = emit.stage(ordered, stage)?;
             emit.ir.op(CuteOp::Copy, &[made, from, to], &[], &[]);
@@ -139,6 +151,16 @@ impl<'c> StoredResult<'c> {
     }
 }
 
+/// What a thread is among those that share a tile.
+#[derive(Clone, Copy)]
+pub(super) struct Threads<'c> {
+    /// Whether it is the first of them, and of its warpgroup.
+    pub first: IrValue<'c>,
+    pub leads: IrValue<'c>,
+    /// The number of its warpgroup, where each has tiles of its own.
+    pub turn: Option<IrValue<'c>>,
+}
+
 /// Stores the results of a kernel, those that stand together piece by piece: what is computed for a piece is computed where it
 /// leaves, and what is loaded for it is read there.
 pub(super) fn emit<'c>(
@@ -146,7 +168,7 @@ pub(super) fn emit<'c>(
     results: &[StoredResult<'c>],
     loads: &[PiecewiseLoad<'c>],
     rings: &[Ring<'c>],
-    [first, leads]: [IrValue<'c>; 2],
+    threads: Threads<'c>,
 ) -> Result<(), SemError> {
     let groups = Group::all(results)?;
     let odd = groups.iter().any(|group| group.stores() % BUFFERS == 1);
@@ -154,16 +176,11 @@ pub(super) fn emit<'c>(
     for group in &groups {
         let load = loads.iter().position(|load| group.takes(load, loads));
         read.extend(load);
-        group.emit(
-            emit,
-            load.map(|load| (&loads[load], rings)),
-            odd,
-            [first, leads],
-        )?;
+        group.emit(emit, load.map(|load| (&loads[load], rings)), odd, threads)?;
     }
     for (number, load) in loads.iter().enumerate() {
         if !read.contains(&number) {
-            load.read(emit, rings, leads)?;
+            load.read(emit, rings, threads.leads)?;
         }
     }
     Ok(())
@@ -284,7 +301,7 @@ impl<'a, 'c> Group<'a, 'c> {
         emit: &mut Emit<'c>,
         load: Option<(&PiecewiseLoad<'c>, &[Ring<'c>])>,
         odd: bool,
-        [first, leads]: [IrValue<'c>; 2],
+        threads: Threads<'c>,
     ) -> Result<(), SemError> {
         let Some(last) = self.results.last() else {
             return Ok(());
@@ -308,13 +325,13 @@ impl<'a, 'c> Group<'a, 'c> {
                 emit.ir.location = result.store.location();
                 // With an odd number of stores the first buffer of a tile was the last one of the tile before.
                 let same = result.buffers() == 1 || (stored == 0 && odd);
-                wait_for_reads(emit, first, if same { 0 } else { 1 })?;
+                wait_for_reads(emit, threads.first, if same { 0 } else { 1 })?;
                 emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
                 if let Some((load, rings)) = load.filter(|_| ends) {
-                    load.release(emit, rings, leads)?;
+                    load.release(emit, rings, threads.leads)?;
                     ends = false;
                 }
-                result.store(emit, (number, value), stored % result.buffers(), first)?;
+                result.store(emit, (number, value), stored % result.buffers(), threads)?;
                 stored += 1;
             }
         }

@@ -3,11 +3,13 @@ use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
 use super::super::partition::is_within_warps;
+use super::super::pingpong::in_turn;
 use super::super::slices;
 use super::super::stages::{depth_of, widen};
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
 use super::cluster::{Cluster, Peers};
+use super::cursor::{Cursor, behind};
 use super::emit::{Emit, Slot};
 use super::gather::Pending;
 use super::{map_copy, split};
@@ -136,73 +138,6 @@ impl<'c> ByMap<'c> {
             .ok_or_else(|| SemError::Illegal("has no tensor map".into()))?;
         Ok([made])
     }
-}
-
-/// A stage of a ring and the phase of its barriers, as one role counts them.
-#[derive(Clone, Copy)]
-pub(super) struct Cursor<'c> {
-    stages: i64,
-    index: Option<Slot<'c>>,
-    phase: Slot<'c>,
-}
-
-impl<'c> Cursor<'c> {
-    pub fn of(emit: &Emit<'c>, stages: i64) -> Self {
-        Cursor {
-            stages,
-            index: (stages > 1).then(|| emit.slot()),
-            phase: emit.slot(),
-        }
-    }
-
-    pub fn begin(&self, emit: &Emit<'c>, phase: i64) -> Result<(), SemError> {
-        if let Some(index) = self.index {
-            emit.set(index, emit.ir.constant(0, "i32"))?;
-        }
-        emit.set(self.phase, emit.ir.constant(phase, "i32"))
-    }
-
-    /// Waits at the barriers of the next stage, and gives its number.
-    pub fn wait(&self, emit: &Emit<'c>, barriers: &[IrValue<'c>]) -> Result<IrValue<'c>, SemError> {
-        let stage = match self.index {
-            Some(index) => emit.get(index)?,
-            None => emit.ir.constant(0, "i32"),
-        };
-        let phase = emit.get(self.phase)?;
-        for barriers in barriers {
-            emit.ir
-                .op(CuteOp::MbarrierWait, &[*barriers, stage, phase], &[], &[]);
-        }
-        let turns = match self.index {
-            Some(index) => {
-                let (next, wraps) = behind(emit, stage, self.stages);
-                emit.set(index, next)?;
-                emit.ir
-                    .value(ArithOp::Extui, &[wraps], &[], emit.ir.ty("i32"))
-            }
-            None => emit.ir.constant(1, "i32"),
-        };
-        emit.set(self.phase, emit.binary(ArithOp::Xori, phase, turns))?;
-        Ok(stage)
-    }
-}
-
-/// The stage behind one, and whether it is the first.
-pub(super) fn behind<'c>(
-    emit: &Emit<'c>,
-    stage: IrValue<'c>,
-    stages: i64,
-) -> (IrValue<'c>, IrValue<'c>) {
-    let next = emit.binary(ArithOp::Addi, stage, emit.ir.constant(1, "i32"));
-    let wraps = emit.equal(next, stages);
-    let first = emit.ir.constant(0, "i32");
-    let next = emit.ir.value(
-        ArithOp::Select,
-        &[wraps, first, next],
-        &[],
-        emit.ir.ty("i32"),
-    );
-    (next, wraps)
 }
 
 /// What is loaded together for a product.
@@ -355,13 +290,14 @@ impl<'c> Ring<'c> {
             // Beside one that two warps split each warp reads the other factor, to split it.
             ring.by_warps |= ring.is_split();
         }
-        let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP;
+        let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP * in_turn(function);
         let sharing = (warpgroups, min_blocks(function));
         deepen(
             &mut rings,
             operations,
             (sharing, target),
             reserved + RESERVED,
+            in_turn(function),
         )?;
         overlap(&mut rings, operations)?;
         Ok(rings)
@@ -491,6 +427,24 @@ impl<'c> Ring<'c> {
         consumed.begin(emit, 0)?;
         match oldest {
             Some(oldest) => emit.set(oldest, emit.ir.constant(0, "i32")),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the next so many stages are filled, which are read later.
+    pub fn look_ahead(&self, emit: &Emit<'c>, count: i64) -> Result<(), SemError> {
+        let Barriers { full, consumed, .. } = self.barriers()?;
+        consumed.look_ahead(emit, full, count)
+    }
+
+    /// Leaves out so many stages, where all that were waited for are released: another warpgroup reads and releases those.
+    pub fn skip(&self, emit: &Emit<'c>, count: IrValue<'c>) -> Result<(), SemError> {
+        let Barriers {
+            consumed, oldest, ..
+        } = self.barriers()?;
+        consumed.skip(emit, count)?;
+        match oldest {
+            Some(oldest) => emit.set(oldest, consumed.stage(emit)?),
             None => Ok(()),
         }
     }
@@ -752,12 +706,14 @@ fn erase_unused(op: IrOp) {
 }
 
 /// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
-/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit.
+/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit. Of other buffers that threads share
+/// there are as many as warpgroups take turns.
 fn deepen<'c>(
     rings: &mut [Ring<'c>],
     operations: &[IrOp<'c>],
     (sharing, target): ((i64, i64), &Target),
     mut others: i64,
+    in_turn: i64,
 ) -> Result<(), Failed<'c>> {
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
@@ -771,7 +727,7 @@ fn deepen<'c>(
             let from = tile_of(op, operand(op, 0)?)?;
             let tile = tile_of(op, result_of(op, 0))?;
             if !is_within_warps(&from, &tile) {
-                others += tile.elem.bytes_of(tile.size());
+                others += in_turn * tile.elem.bytes_of(tile.size());
             }
         }
     }

@@ -1,0 +1,229 @@
+//! Whether two warpgroups take turns with the tensor cores ("ping-pong"): each has every other tile of its block, and one
+//! multiplies while the other computes and stores its results.
+//!
+//! `tile-select-atoms` decides: a product then has one warpgroup, and `tile.pingpong` of the function is the number of those that
+//! take turns. Up to `tile-specialize-warps` the kernel is that of one of them; there it gets tiles by the number of the warpgroup.
+use super::gathers::GatheredTile;
+use super::multicast;
+use super::specialize_warps::is_accumulated;
+use super::types::{Failed, tile_of};
+use crate::passes::ir_utils::{
+    blocks, collect_nested, defining_op, operations, parent, set_attribute, users,
+};
+use crate::passes::kernel_abi::blocks_of_tile;
+use crate::passes::user_error::user_error;
+use cutec_dialects::abi::abi_of;
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, operation_key, result_of,
+};
+use cutec_dialects::ir::has_no_effect;
+use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
+use cutec_dialects::target::{Feature, Target};
+use cutec_dialects::tile::cost_model::TilesInTurn;
+use cutec_dialects::tile::{Precision, TileType};
+use cutec_frontend::diagnostics::codes;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
+
+/// The attribute of a kernel: how many warpgroups take turns.
+const PINGPONG: &str = "tile.pingpong";
+/// Those that do, where they do.
+pub(super) const IN_TURN: i64 = 2;
+
+/// How many warpgroups take turns, each with tiles of its own; 1 where they do not.
+pub(super) fn in_turn(function: IrOp) -> i64 {
+    let count = function.attribute(PINGPONG).ok().and_then(integer_value);
+    if count == Some(IN_TURN) { IN_TURN } else { 1 }
+}
+
+/// Who decides that warpgroups take turns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nobody.
+    No,
+    /// The program.
+    Pinned,
+    /// The cost model.
+    Chosen,
+}
+
+/// Decides for a kernel with these products, and has `tile.pingpong` say so.
+///
+/// # Errors
+/// Why they cannot where the program says that they are to.
+pub(super) fn decide<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    dots: &[IrOp<'c>],
+    target: &Target,
+) -> Result<Asked, Failed<'c>> {
+    let pinned = function.attribute(PINGPONG).is_ok();
+    if !target.has(Feature::Wgmma) {
+        if pinned {
+            set(context, function, 1);
+        }
+        return Ok(Asked::No);
+    }
+    if pinned && in_turn(function) == 1 {
+        return Ok(Asked::No);
+    }
+    if !pinned && !tiles_in_turn(function, dots).is_some_and(TilesInTurn::chosen) {
+        return Ok(Asked::No);
+    }
+    match (obstacle(function, dots, target), pinned) {
+        (None, true) => Ok(Asked::Pinned),
+        (Some(reason), true) => Err((function, refused(&reason))),
+        (None, false) => {
+            set(context, function, IN_TURN);
+            Ok(Asked::Chosen)
+        }
+        (Some(_), false) => Ok(Asked::No),
+    }
+}
+
+/// Lets as many take turns.
+pub(super) fn set<'c>(context: &'c Context, function: IrOp<'c>, count: i64) {
+    let ir = OpBuilder::new(context, Insertion::Before(function));
+    set_attribute(function, PINGPONG, ir.i32(count as i32));
+}
+
+/// The text of an error: the program says that warpgroups are to take turns, and they cannot.
+pub(super) fn refused(reason: &str) -> String {
+    let message = format!("no two warpgroups can take turns (`pingpong`): {reason}");
+    user_error(codes::PINNED, message, "leave out `pingpong()`")
+}
+
+/// Why two warpgroups cannot take turns, as a clause.
+fn obstacle<'c>(function: IrOp<'c>, dots: &[IrOp<'c>], target: &Target) -> Option<String> {
+    if dots.is_empty() {
+        return Some("there is no product".into());
+    }
+    if function.attribute("tile.queue").is_ok() {
+        return Some("the tiles come from a queue".into());
+    }
+    if multicast::asked(function, target).is_some() || blocks_of_tile(function) > 1 {
+        return Some("the blocks form clusters".into());
+    }
+    if abi_of(&function).is_some_and(|abi| abi.cooperative) {
+        return Some("the launch is cooperative, and each block has one tile".into());
+    }
+    let mut inside = Vec::new();
+    collect_nested(function, &mut inside);
+    let counts = |op: &IrOp| matches!(TileOp::of(*op), Some(TileOp::Arrive | TileOp::GridBarrier));
+    if inside.iter().any(counts) {
+        return Some("the kernel counts its blocks".into());
+    }
+    if loads_between(function, dots) {
+        return Some("what is no operand is loaded between products".into());
+    }
+    dots.iter().find_map(|dot| obstacle_of(*dot, function))
+}
+
+/// Whether something else than operands is loaded between the first and the last of some products: it would come through their rings.
+fn loads_between<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> bool {
+    let Some(body) = blocks(function, 0).into_iter().next() else {
+        return false;
+    };
+    let all = operations(body);
+    let multiplies = |op: &IrOp<'c>| {
+        let mut inside = vec![*op];
+        collect_nested(*op, &mut inside);
+        inside.iter().any(|op| dots.contains(op))
+    };
+    let (first, last) = (
+        all.iter().position(multiplies),
+        all.iter().rposition(multiplies),
+    );
+    let (Some(first), Some(last)) = (first, last) else {
+        return false;
+    };
+    let is_other = |load: &IrOp<'c>| {
+        let mut users = users(result_of(*load, 0)).into_iter();
+        users.any(|user| !TileOp::Dot.is(user))
+    };
+    let mut between = all[first..=last].iter();
+    between.any(|op| TileOp::Load.is(*op) && is_other(op))
+}
+
+/// The same of one product: how much is loaded for a tile has to be the same for each.
+fn obstacle_of<'c>(dot: IrOp<'c>, function: IrOp<'c>) -> Option<String> {
+    if Precision::of(&dot) == Ok(Precision::Tf32x3) {
+        return Some("operands are split into parts of f32".into());
+    }
+    let factors = tile::Dot::of(dot)?.factors();
+    if (factors.into_iter()).any(|factor| GatheredTile::of(factor, function).is_some()) {
+        return Some("an operand is gathered".into());
+    }
+    let around = parent(dot)?;
+    if around == function {
+        return None;
+    }
+    if !ScfOp::For.is(around) || parent(around) != Some(function) {
+        return Some("a product stands in a branch, or in a loop inside of another".into());
+    }
+    let adds = blocks(around, 0)
+        .first()
+        .is_some_and(|body| is_accumulated(dot, *body));
+    if !adds {
+        return Some("a loop does not only add up its products".into());
+    }
+    let mut bounds = operands_of(around).take(3);
+    (!bounds.all(is_of_launch))
+        .then(|| "how many products a tile takes depends on the tile, or on memory".into())
+}
+
+/// Whether a number follows from the arguments of the kernel.
+fn is_of_launch(value: IrValue) -> bool {
+    let (mut open, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = open.pop() {
+        let Some(op) = defining_op(value) else {
+            // An argument of the kernel: loops stand in its body, and take no arguments of others.
+            continue;
+        };
+        if !seen.insert(operation_key(op)) {
+            continue;
+        }
+        let computes = match Op::of(op) {
+            Some(Op::TileOp(_) | Op::NvvmOp(_)) => false,
+            _ => op.region_count() == 0 && has_no_effect(op),
+        };
+        if !computes {
+            return false;
+        }
+        open.extend(operands_of(op));
+    }
+    true
+}
+
+/// What the cost model has to know: the tiles of the products, and how much is computed of an element behind them.
+fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTurn> {
+    let mut extents = [0, 0];
+    for dot in dots {
+        let tile = tile_of(*dot, result_of(*dot, 0)).ok()?;
+        let &[m, n] = &tile.shape[..] else {
+            return None;
+        };
+        if m * n > extents[0] * extents[1] {
+            extents = [m, n];
+        }
+    }
+    let mut inside = Vec::new();
+    collect_nested(function, &mut inside);
+    let mut work = 0;
+    for op in inside {
+        let whole = op.result_count() == 1
+            && TileType::of(result_of(op, 0).r#type())
+                .and_then(Result::ok)
+                .is_some_and(|tile| tile.shape == extents);
+        if TileOp::Map.is(op) && parent(op) == Some(function) && whole {
+            let body = blocks(op, 0).into_iter().next()?;
+            // All but the yield.
+            work += operations(body).len() as i64 - 1;
+        }
+    }
+    Some(TilesInTurn {
+        extents,
+        operations: work,
+    })
+}

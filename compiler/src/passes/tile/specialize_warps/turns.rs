@@ -1,0 +1,218 @@
+//! Two warpgroups that take turns with the tensor cores ("ping-pong"): one computes and stores its results while the other multiplies.
+//!
+//! Each has every other tile of its block. What is loaded comes through the same rings, for one tile after the other; a warpgroup's
+//! place in a ring leaves out the stages that are filled for the other's tiles, of which there are as many for each tile. A barrier for
+//! each, at which one waits and the other arrives, keeps their products apart (CUTLASS: `OrderedSequenceBarrier`;
+//! `std/pipeline.cute`: `Turns`). The order of the loads would do so but for as many products as a ring has stages. But it takes the
+//! barrier to know which loads have come: the barriers of a stage tell a load from the next one, and not from the one behind that. So a
+//! warpgroup gives the turn to the other when all that is loaded for its tile is there, and waits for no load before its turn.
+use super::super::emits::Emits;
+use super::super::partition::FIRST_BARRIER;
+use super::super::pingpong::IN_TURN;
+use super::ancestor_in;
+use super::emit::Emit;
+use super::epilogue::PiecewiseLoad;
+use super::ring::Ring;
+use crate::passes::ir_utils::{defining_op, is_in_block, next_operation, operations};
+use crate::passes::remark;
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operands_of};
+use cutec_dialects::ops::{ArithOp, NvvmOp};
+use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::{WARP, WARPGROUP};
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// How many stages of a ring are filled for a tile: one for each round of a loop, or one, and some for its epilogue.
+pub(super) struct Fills<'c> {
+    of_loop: Option<IrOp<'c>>,
+    behind: i64,
+}
+
+impl<'c> Fills<'c> {
+    /// Of each ring of a kernel with this body, of which `is_shared` says which operations stand in front of both roles.
+    ///
+    /// # Errors
+    /// Why it is not the same for each tile, as a clause.
+    pub fn all(
+        rings: &[Ring<'c>],
+        epilogue: &[PiecewiseLoad<'c>],
+        body: IrBlock<'c>,
+        is_shared: impl Fn(IrOp<'c>) -> bool,
+    ) -> Result<Vec<Self>, String> {
+        if rings.iter().any(Ring::is_gathered) {
+            return Err("an operand is gathered".into());
+        }
+        let last = last_of(&Ring::products(rings), body);
+        let behind = last.and_then(next_operation);
+        let behind: Vec<IrOp<'c>> =
+            std::iter::successors(behind, |op| next_operation(*op)).collect();
+        if !epilogue.iter().all(|load| behind.contains(&load.load())) {
+            return Err("something of the results is loaded in front of a product".into());
+        }
+        let of_ring = |(number, ring): (usize, &Ring<'c>)| {
+            let taken = epilogue.iter().map(PiecewiseLoad::stages);
+            let behind: i64 = taken
+                .filter(|(ring, _)| *ring == number)
+                .map(|(_, stages)| stages)
+                .sum();
+            match ring.of_loop {
+                Some(of) if is_in_block(of, body) => {
+                    let known = operands_of(of).take(3).all(|bound| {
+                        bound.r#type().to_string() == "i32"
+                            && defining_op(bound).is_none_or(&is_shared)
+                    });
+                    if !known || of.attribute("unsignedCmp").is_ok() {
+                        return Err("how much a tile takes depends on the tile".to_string());
+                    }
+                }
+                None if ring.block == body => {}
+                Some(_) | None => {
+                    return Err("something is loaded in a branch, or in a loop of a loop".into());
+                }
+            }
+            Ok(Fills {
+                of_loop: ring.of_loop,
+                behind,
+            })
+        };
+        rings.iter().enumerate().map(of_ring).collect()
+    }
+
+    fn count(&self, emit: &Emit<'c>) -> IrValue<'c> {
+        let behind = emit.ir.constant(self.behind, "i32");
+        let one = emit.ir.constant(1, "i32");
+        let bounds: Vec<IrValue<'c>> = self.of_loop.into_iter().flat_map(operands_of).collect();
+        let [lower, upper, step, ..] = bounds[..] else {
+            return emit.binary(ArithOp::Addi, one, behind);
+        };
+        let zero = emit.ir.constant(0, "i32");
+        let length = emit.binary(ArithOp::Subi, upper, lower);
+        let length = emit.binary(ArithOp::Maxsi, length, zero);
+        let last = emit.binary(ArithOp::Subi, step, one);
+        let rounds = emit.binary(ArithOp::Addi, length, last);
+        let rounds = emit.binary(ArithOp::Divui, rounds, step);
+        emit.binary(ArithOp::Addi, rounds, behind)
+    }
+}
+
+/// What a warpgroup knows of the turns.
+pub(super) struct Turns<'c> {
+    /// Its number.
+    pub number: IrValue<'c>,
+    /// How many stages of each ring are for a tile.
+    fills: Vec<IrValue<'c>>,
+    /// How many of these are behind its products.
+    behind: Vec<i64>,
+    /// The barrier at which it waits for its turn, that of the other one, and the threads of both.
+    own: IrValue<'c>,
+    other: IrValue<'c>,
+    threads: IrValue<'c>,
+}
+
+impl<'c> Turns<'c> {
+    /// What the role that multiplies begins with, once it knows its place in the rings: the second warpgroup leaves out a tile, and says that
+    /// it is the first one's turn. `warp` is the same register in all lanes.
+    pub fn begin(
+        emit: &mut Emit<'c>,
+        warp: IrValue<'c>,
+        fills: &[Fills<'c>],
+        rings: &[Ring<'c>],
+    ) -> Result<Self, SemError> {
+        let size = emit.ir.constant(WARPGROUP / WARP, "i32");
+        let number = emit.binary(ArithOp::Divui, warp, size);
+        let behind = fills.iter().map(|fills| fills.behind).collect();
+        let fills: Vec<IrValue<'c>> = fills.iter().map(|fills| fills.count(emit)).collect();
+        for (ring, count) in rings.iter().zip(&fills) {
+            ring.skip(emit, emit.binary(ArithOp::Muli, number, *count))?;
+        }
+        // Behind those within the warpgroups.
+        let first = FIRST_BARRIER + IN_TURN;
+        let barrier = |op: ArithOp, from: i64| {
+            let from = emit.ir.constant(from, "i32");
+            emit.binary(op, from, number)
+        };
+        let turns = Turns {
+            own: barrier(ArithOp::Addi, first),
+            other: barrier(ArithOp::Subi, first + 1),
+            threads: emit.ir.constant(IN_TURN * WARPGROUP, "i32"),
+            number,
+            fills,
+            behind,
+        };
+        let is_second = emit.equal(number, 1);
+        emit.only_if(is_second, |emit| {
+            turns.pass(emit);
+            Ok(())
+        })?;
+        Ok(turns)
+    }
+
+    /// Waits for the turn in front of what first reads something of the rings in a tile, whose stages are not waited for yet.
+    pub fn wait(
+        &self,
+        emit: &mut Emit<'c>,
+        rings: &[Ring<'c>],
+        body: IrBlock<'c>,
+    ) -> Result<(), SemError> {
+        let copies = rings.iter().flat_map(|ring| &ring.copies);
+        let reads = copies.flat_map(|copy| &copy.reads);
+        let around: Vec<IrOp<'c>> = reads.filter_map(|read| ancestor_in(*read, body)).collect();
+        let first = operations(body).into_iter().find(|op| around.contains(op));
+        let first = first.ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))?;
+        remark(
+            first.location(),
+            "two warpgroups take turns, each with every other tile of its block: one multiplies while the other computes and stores its results",
+        );
+        emit.ir.location = first.location();
+        emit.before(first);
+        let attrs = [("operandSegmentSizes", emit.ir.i32_array(&[1, 1, 0]))];
+        let operands = [self.own, self.threads];
+        emit.ir.op(NvvmOp::Barrier, &operands, &attrs, &[]);
+        Ok(())
+    }
+
+    /// Gives the turn to the other behind the last of these products of a tile, which may be under way, once what is loaded for the
+    /// epilogue is there.
+    pub fn pass_behind(
+        &self,
+        emit: &mut Emit<'c>,
+        products: &[IrOp<'c>],
+        rings: &[Ring<'c>],
+        body: IrBlock<'c>,
+    ) -> Result<(), SemError> {
+        let last = last_of(products, body);
+        let last = last.ok_or_else(|| SemError::Illegal("no product takes a turn".into()))?;
+        emit.ir.location = last.location();
+        let next = next_operation(last);
+        emit.before(next.ok_or_else(|| SemError::Illegal("is the last of its block".into()))?);
+        for (ring, count) in rings.iter().zip(&self.behind) {
+            if *count > 0 {
+                ring.look_ahead(emit, *count)?;
+            }
+        }
+        self.pass(emit);
+        Ok(())
+    }
+
+    fn pass(&self, emit: &Emit<'c>) {
+        let operands = [self.other, self.threads];
+        emit.ir.op(NvvmOp::BarrierArrive, &operands, &[], &[]);
+    }
+
+    /// What a tile ends with: the other's is left out.
+    pub fn end(&self, emit: &Emit<'c>, rings: &[Ring<'c>]) -> Result<(), SemError> {
+        let mut rings = rings.iter().zip(&self.fills);
+        rings.try_for_each(|(ring, count)| ring.skip(emit, *count))
+    }
+}
+
+/// The last operation of a block that is, or has inside, one of some products.
+fn last_of<'c>(products: &[IrOp<'c>], block: IrBlock<'c>) -> Option<IrOp<'c>> {
+    let around = products
+        .iter()
+        .filter_map(|product| ancestor_in(*product, block));
+    let around: Vec<IrOp<'c>> = around.collect();
+    operations(block)
+        .into_iter()
+        .rev()
+        .find(|op| around.contains(op))
+}
