@@ -6,6 +6,7 @@
 use super::issuable::issuable;
 use super::known_ops::checked_ops;
 use super::load_early::{OTHERS, multiplies};
+use super::pingpong::in_turn;
 use super::registers::{for_bits, of_thread};
 use super::result_store::{ByMap, accessed, is_of_tile};
 use super::specialize_warps::is_accumulated;
@@ -36,6 +37,10 @@ impl<'c> EpilogueLoad<'c> {
         else {
             return Vec::new();
         };
+        // Between the operands of two tiles such a load would wait for the one's sums with the other's operands behind it.
+        if in_turn(function) > 1 {
+            return Vec::new();
+        }
         let most = of_thread(function, threads, target) - OTHERS;
         let mut held = 0;
         let mut found: Vec<Self> = Vec::new();

@@ -2,9 +2,10 @@
 //!
 //! Before: a `tile.load` behind a loop of products, whose place does not depend on it: a bias, a residual, scales. After: the load
 //! stands in front of the loop, which hides how long it takes; its tile waits in registers. It stays where a tensor map brings it (`epilogue_load.rs`), where the kernel writes to memory in
-//! between, or where the tiles that are live at once would leave a thread too few registers.
+//! between, where it is a whole tile of warpgroups that take turns, or where the tiles that are live at once would leave a thread too few registers.
 use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
+use super::pingpong::in_turn;
 use super::registers::{for_bits, of_thread, peak};
 use super::types::Failed;
 use crate::passes::Reported;
@@ -45,7 +46,10 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
         .map(|it| it.load)
         .collect();
     let loads = all.into_iter().filter(|op| TileOp::Load.is(*op));
-    let mut loads: Vec<IrOp> = loads.filter(|op| !by_map.contains(op)).collect();
+    // Of warpgroups that take turns the products of one hide what the other waits for, and sums leave no registers for a whole tile.
+    let late = |op: &IrOp| in_turn(function) > 1 && is_whole(*op);
+    let loads = loads.filter(|op| !by_map.contains(op) && !late(op));
+    let mut loads: Vec<IrOp> = loads.collect();
     // What takes longest comes first.
     loads.sort_by_key(|load| std::cmp::Reverse(elements(*load)));
     for load in loads {
@@ -73,6 +77,13 @@ fn elements(load: IrOp) -> i64 {
     let tile = tile::Load::of(load).and_then(|load| TileType::of(load.result().r#type()));
     let layout = tile.and_then(|tile| tile.ok()?.layout);
     layout.map_or(0, |layout| layout.values())
+}
+
+/// Whether a load has rows and columns, as sums have, and a bias has not.
+fn is_whole(load: IrOp) -> bool {
+    let tile = tile::Load::of(load).and_then(|load| TileType::of(load.result().r#type()));
+    let shape = tile.and_then(Result::ok).map(|tile| tile.shape);
+    shape.is_some_and(|shape| shape.iter().filter(|extent| **extent > 1).count() > 1)
 }
 
 /// The nearest loop of products in front of a load in its block, and the operations to move there: the load, behind what its place is

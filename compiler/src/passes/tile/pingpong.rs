@@ -210,12 +210,13 @@ fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTur
     }
     let mut inside = Vec::new();
     collect_nested(function, &mut inside);
-    let mut work = 0;
+    let (mut work, mut reads) = (0, false);
     for op in inside {
         let whole = op.result_count() == 1
             && TileType::of(result_of(op, 0).r#type())
                 .and_then(Result::ok)
                 .is_some_and(|tile| tile.shape == extents);
+        reads |= TileOp::Load.is(op) && parent(op) == Some(function) && whole;
         if TileOp::Map.is(op) && parent(op) == Some(function) && whole {
             let body = blocks(op, 0).into_iter().next()?;
             // All but the yield.
@@ -225,5 +226,6 @@ fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTur
     Some(TilesInTurn {
         extents,
         operations: work,
+        reads,
     })
 }

@@ -57,26 +57,6 @@ impl<'c> Cursor<'c> {
         Ok(stage)
     }
 
-    /// Waits at the barriers of the next so many stages, and stays where it is.
-    pub fn look_ahead(
-        &self,
-        emit: &Emit<'c>,
-        barriers: IrValue<'c>,
-        count: i64,
-    ) -> Result<(), SemError> {
-        let mut stage = self.stage(emit)?;
-        let mut phase = emit.get(self.phase)?;
-        for _ in 0..count {
-            let operands = [barriers, stage, phase];
-            emit.ir.op(CuteOp::MbarrierWait, &operands, &[], &[]);
-            let (next, wraps) = behind(emit, stage, self.stages);
-            let word = emit.ir.ty("i32");
-            let turns = emit.ir.value(ArithOp::Extui, &[wraps], &[], word);
-            (stage, phase) = (next, emit.binary(ArithOp::Xori, phase, turns));
-        }
-        Ok(())
-    }
-
     /// Leaves out so many stages, which others read.
     pub fn skip(&self, emit: &Emit<'c>, count: IrValue<'c>) -> Result<(), SemError> {
         let turns = match self.index {

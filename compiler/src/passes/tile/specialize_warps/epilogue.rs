@@ -70,11 +70,6 @@ impl<'c> PiecewiseLoad<'c> {
         self.of.load
     }
 
-    /// The number of its ring, and how many stages of that it takes.
-    pub fn stages(&self) -> (usize, i64) {
-        (self.ring, self.steps.len() as i64)
-    }
-
     /// The values that its coordinates are made of.
     pub fn begins(&self) -> Vec<IrValue<'c>> {
         self.of.by.tensor_box.begins().collect()

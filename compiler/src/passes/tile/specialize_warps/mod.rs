@@ -171,7 +171,7 @@ fn of_function<'c>(
         (_, None) => return Err(impossible("blocks have one tile each")),
         (_, Some(_)) => {
             let is_shared = |op: IrOp| shared.contains(&operation_key(op));
-            let fills = Fills::all(&rings, &epilogue, body, is_shared);
+            let fills = Fills::all(&rings, body, is_shared);
             Some(fills.map_err(|reason| impossible(&reason))?)
         }
     };
@@ -356,7 +356,7 @@ fn of_function<'c>(
     let products = Ring::products(&rings);
     consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;
     if let Some(turns) = &turns {
-        let passed = turns.pass_behind(&mut emit, &products, &rings, body);
+        let passed = turns.pass_behind(&mut emit, &products, body);
         passed.map_err(illegal)?;
     }
     results::emit(&mut emit, &results, &epilogue, &rings, of_results).map_err(illegal)?;

@@ -431,12 +431,6 @@ impl<'c> Ring<'c> {
         }
     }
 
-    /// Waits until the next so many stages are filled, which are read later.
-    pub fn look_ahead(&self, emit: &Emit<'c>, count: i64) -> Result<(), SemError> {
-        let Barriers { full, consumed, .. } = self.barriers()?;
-        consumed.look_ahead(emit, full, count)
-    }
-
     /// Leaves out so many stages, where all that were waited for are released: another warpgroup reads and releases those.
     pub fn skip(&self, emit: &Emit<'c>, count: IrValue<'c>) -> Result<(), SemError> {
         let Barriers {

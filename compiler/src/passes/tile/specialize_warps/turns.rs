@@ -5,13 +5,14 @@
 //! each, at which one waits and the other arrives, keeps their products apart (CUTLASS: `OrderedSequenceBarrier`;
 //! `std/pipeline.cute`: `Turns`). The order of the loads would do so but for as many products as a ring has stages. But it takes the
 //! barrier to know which loads have come: the barriers of a stage tell a load from the next one, and not from the one behind that. So a
-//! warpgroup gives the turn to the other when all that is loaded for its tile is there, and waits for no load before its turn.
+//! warpgroup gives the turn to the other when all operands of its tile are there, and waits for none before its turn. What an epilogue
+//! reads comes by the threads themselves, beside the other's products: in the rings it would keep the operands of the next tile waiting
+//! ("Products and epilogues by tiles, on Hopper" in docs/performance.md).
 use super::super::emits::Emits;
 use super::super::partition::FIRST_BARRIER;
 use super::super::pingpong::IN_TURN;
 use super::ancestor_in;
 use super::emit::Emit;
-use super::epilogue::PiecewiseLoad;
 use super::ring::Ring;
 use crate::passes::ir_utils::{defining_op, is_in_block, next_operation, operations};
 use crate::passes::remark;
@@ -21,10 +22,9 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{WARP, WARPGROUP};
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// How many stages of a ring are filled for a tile: one for each round of a loop, or one, and some for its epilogue.
+/// How many stages of a ring are filled for a tile: one for each round of a loop, or one.
 pub(super) struct Fills<'c> {
     of_loop: Option<IrOp<'c>>,
-    behind: i64,
 }
 
 impl<'c> Fills<'c> {
@@ -34,26 +34,13 @@ impl<'c> Fills<'c> {
     /// Why it is not the same for each tile, as a clause.
     pub fn all(
         rings: &[Ring<'c>],
-        epilogue: &[PiecewiseLoad<'c>],
         body: IrBlock<'c>,
         is_shared: impl Fn(IrOp<'c>) -> bool,
     ) -> Result<Vec<Self>, String> {
         if rings.iter().any(Ring::is_gathered) {
             return Err("an operand is gathered".into());
         }
-        let last = last_of(&Ring::products(rings), body);
-        let behind = last.and_then(next_operation);
-        let behind: Vec<IrOp<'c>> =
-            std::iter::successors(behind, |op| next_operation(*op)).collect();
-        if !epilogue.iter().all(|load| behind.contains(&load.load())) {
-            return Err("something of the results is loaded in front of a product".into());
-        }
-        let of_ring = |(number, ring): (usize, &Ring<'c>)| {
-            let taken = epilogue.iter().map(PiecewiseLoad::stages);
-            let behind: i64 = taken
-                .filter(|(ring, _)| *ring == number)
-                .map(|(_, stages)| stages)
-                .sum();
+        let of_ring = |ring: &Ring<'c>| {
             match ring.of_loop {
                 Some(of) if is_in_block(of, body) => {
                     let known = operands_of(of).take(3).all(|bound| {
@@ -71,26 +58,23 @@ impl<'c> Fills<'c> {
             }
             Ok(Fills {
                 of_loop: ring.of_loop,
-                behind,
             })
         };
-        rings.iter().enumerate().map(of_ring).collect()
+        rings.iter().map(of_ring).collect()
     }
 
     fn count(&self, emit: &Emit<'c>) -> IrValue<'c> {
-        let behind = emit.ir.constant(self.behind, "i32");
         let one = emit.ir.constant(1, "i32");
         let bounds: Vec<IrValue<'c>> = self.of_loop.into_iter().flat_map(operands_of).collect();
         let [lower, upper, step, ..] = bounds[..] else {
-            return emit.binary(ArithOp::Addi, one, behind);
+            return one;
         };
         let zero = emit.ir.constant(0, "i32");
         let length = emit.binary(ArithOp::Subi, upper, lower);
         let length = emit.binary(ArithOp::Maxsi, length, zero);
         let last = emit.binary(ArithOp::Subi, step, one);
         let rounds = emit.binary(ArithOp::Addi, length, last);
-        let rounds = emit.binary(ArithOp::Divui, rounds, step);
-        emit.binary(ArithOp::Addi, rounds, behind)
+        emit.binary(ArithOp::Divui, rounds, step)
     }
 }
 
@@ -100,8 +84,6 @@ pub(super) struct Turns<'c> {
     pub number: IrValue<'c>,
     /// How many stages of each ring are for a tile.
     fills: Vec<IrValue<'c>>,
-    /// How many of these are behind its products.
-    behind: Vec<i64>,
     /// The barrier at which it waits for its turn, that of the other one, and the threads of both.
     own: IrValue<'c>,
     other: IrValue<'c>,
@@ -119,7 +101,6 @@ impl<'c> Turns<'c> {
     ) -> Result<Self, SemError> {
         let size = emit.ir.constant(WARPGROUP / WARP, "i32");
         let number = emit.binary(ArithOp::Divui, warp, size);
-        let behind = fills.iter().map(|fills| fills.behind).collect();
         let fills: Vec<IrValue<'c>> = fills.iter().map(|fills| fills.count(emit)).collect();
         for (ring, count) in rings.iter().zip(&fills) {
             ring.skip(emit, emit.binary(ArithOp::Muli, number, *count))?;
@@ -136,7 +117,6 @@ impl<'c> Turns<'c> {
             threads: emit.ir.constant(IN_TURN * WARPGROUP, "i32"),
             number,
             fills,
-            behind,
         };
         let is_second = emit.equal(number, 1);
         emit.only_if(is_second, |emit| {
@@ -170,13 +150,11 @@ impl<'c> Turns<'c> {
         Ok(())
     }
 
-    /// Gives the turn to the other behind the last of these products of a tile, which may be under way, once what is loaded for the
-    /// epilogue is there.
+    /// Gives the turn to the other behind the last of these products of a tile, which may be under way.
     pub fn pass_behind(
         &self,
         emit: &mut Emit<'c>,
         products: &[IrOp<'c>],
-        rings: &[Ring<'c>],
         body: IrBlock<'c>,
     ) -> Result<(), SemError> {
         let last = last_of(products, body);
@@ -184,11 +162,6 @@ impl<'c> Turns<'c> {
         emit.ir.location = last.location();
         let next = next_operation(last);
         emit.before(next.ok_or_else(|| SemError::Illegal("is the last of its block".into()))?);
-        for (ring, count) in rings.iter().zip(&self.behind) {
-            if *count > 0 {
-                ring.look_ahead(emit, *count)?;
-            }
-        }
         self.pass(emit);
         Ok(())
     }
