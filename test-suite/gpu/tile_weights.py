@@ -32,7 +32,7 @@ CASES = {
         "hand few": ("gemm_weights_few", {}),
         "many": [("tile_weights", {}), ("tile_weights", {"stages": 4}), ("tile_weights", {"bk": 128, "stages": 2}),
                  ("tile_weights", {"bn": 128, "stages": 8})],
-        "few": [("tile_weights_few", {}), ("tile_weights_few", {"stages": 3}), ("tile_weights_few", {"stages": 5}), ("tile_weights_few", {"stages": 4}), ("tile_weights_few", {"slices": 2}),
+        "few": [("tile_weights_few", {}), ("tile_weights_few", {"stages": 3}), ("tile_weights_few", {"stages": 6}), ("tile_weights_few", {"slices": 2}),
                 ("tile_weights_few", {"down": 2}), ("tile_weights_few", {"slices": 2, "down": 2}),
                 ("tile_weights_few", {"slices": 2, "resident": 2, "stages": 6}), ("tile_weights_parts", {"parts": 4})],
     },
