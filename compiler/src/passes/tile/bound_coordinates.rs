@@ -17,7 +17,7 @@ use cutec_dialects::ir::build;
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::Attrs;
-use cutec_dialects::tile::TileOp;
+use cutec_dialects::tile::{TileOp, WINDOWS};
 use cutec_dialects::value::Val;
 use cutec_layout::Width;
 use melior::Context;
@@ -36,6 +36,10 @@ pub fn bound_coordinates<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(
 fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
     let mut ranges = Ranges::default();
     for op in checked_ops(function)? {
+        // Of windows they are those of images.
+        if op.attribute(WINDOWS).is_ok() {
+            continue;
+        }
         // The coordinate stands behind the view.
         let (view, tile, first) = match TileOp::of(op) {
             Some(TileOp::Load) => {
