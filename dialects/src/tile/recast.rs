@@ -65,7 +65,10 @@ impl Recast {
 
     fn order(&mut self, order: &Layout) -> Result<(), String> {
         let (extents, strides) = (order.shape().leaves(), order.stride().leaves());
-        let mut reached = 1;
+        let columns = self.shapes[1].last().copied().unwrap_or(1);
+        let illegal =
+            || format!("expects an order whose size divides {columns} elements, but got {order}");
+        let mut reached: i64 = 1;
         for (extent, stride) in extents.into_iter().zip(strides) {
             let (Some(extent), Some(stride)) = (extent.as_static(), stride.as_static()) else {
                 return Err(format!("expects a static order, but got {order}"));
@@ -74,7 +77,9 @@ impl Recast {
                 let steps = [reached, stride];
                 self.digits.push(Digit { extent, steps });
             }
-            reached *= extent;
+            // Of no place, or of more than there are numbers for.
+            let product = reached.checked_mul(extent).filter(|size| *size > 0);
+            reached = product.ok_or_else(illegal)?;
         }
         // Where the strides number the places compactly, each is taken once.
         let mut sorted: Vec<(i64, i64)> = self
@@ -93,13 +98,10 @@ impl Recast {
             next *= extent;
         }
         let whole = cosize(order).ok().and_then(|size| size.as_static());
-        let columns = self.shapes[1].last().copied().unwrap_or(1);
-        if whole != Some(reached) || columns % reached != 0 {
-            return Err(format!(
-                "expects an order whose size divides {columns} elements, but got {order}"
-            ));
+        match whole == Some(reached) && columns % reached == 0 {
+            true => Ok(()),
+            false => Err(illegal()),
         }
-        Ok(())
     }
 
     fn axis(&self) -> usize {
@@ -344,7 +346,12 @@ mod tests {
     #[test]
     fn an_order_has_each_place_once() {
         let [input, result] = tiles(16, 64);
-        for order in ["(2,4,4):(4,8,2)", "(3,2):(1,3)", "(2,64):(1,2)"] {
+        for order in [
+            "(2,4,4):(4,8,2)",
+            "(3,2):(1,3)",
+            "(2,64):(1,2)",
+            "(0,4):(4,1)",
+        ] {
             assert!(
                 Recast::of([&input, &result], Some(order)).is_err(),
                 "{order}"
