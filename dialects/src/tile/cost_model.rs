@@ -115,7 +115,7 @@ pub fn warpgroups_of_product(products: impl Iterator<Item = [i64; 2]> + Clone) -
 }
 
 /// From how many operations of an element on two warpgroups take turns where the program does not say: gelu has 13, of a bias and relu,
-/// which cost nothing either way, there are two or three ("Products and epilogues by tiles, on Hopper").
+/// which cost nothing either way, there are two or three ("By `wgmma`").
 const OPERATIONS_IN_TURN: i64 = 8;
 
 /// A product whose tiles two warpgroups may take in turn, one multiplying while the other computes what follows.

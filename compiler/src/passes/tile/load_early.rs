@@ -74,16 +74,18 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
 
 /// How many elements a load gives a thread.
 fn elements(load: IrOp) -> i64 {
-    let tile = tile::Load::of(load).and_then(|load| TileType::of(load.result().r#type()));
-    let layout = tile.and_then(|tile| tile.ok()?.layout);
+    let layout = tile_of_load(load).and_then(|tile| tile.layout);
     layout.map_or(0, |layout| layout.values())
 }
 
 /// Whether a load has rows and columns, as sums have, and a bias has not.
 fn is_whole(load: IrOp) -> bool {
-    let tile = tile::Load::of(load).and_then(|load| TileType::of(load.result().r#type()));
-    let shape = tile.and_then(Result::ok).map(|tile| tile.shape);
-    shape.is_some_and(|shape| shape.iter().filter(|extent| **extent > 1).count() > 1)
+    let long = |tile: TileType| tile.shape.iter().filter(|extent| **extent > 1).count();
+    tile_of_load(load).is_some_and(|tile| long(tile) > 1)
+}
+
+fn tile_of_load(load: IrOp) -> Option<TileType> {
+    TileType::of(tile::Load::of(load)?.result().r#type())?.ok()
 }
 
 /// The nearest loop of products in front of a load in its block, and the operations to move there: the load, behind what its place is

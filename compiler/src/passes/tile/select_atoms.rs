@@ -239,8 +239,7 @@ fn select<'c>(
         .map(|product| product.slices * warps_of_product(product.extents.iter().product()));
     let slices = products.iter().map(|product| product.slices).max();
     let most = match pinned.as_deref() {
-        Some([rows, columns]) => rows * columns * slices.unwrap_or(1),
-        Some(warps) => warps.iter().product(),
+        Some(warps) => slices::pinned_in_all(warps, slices.unwrap_or(1)),
         None => wanted.max().unwrap_or(1),
     };
     let fixed = products.iter().find_map(|product| product.pinned);

@@ -79,6 +79,14 @@ pub(super) fn atoms_of(slices: i64, others: i64) -> (i64, i64) {
     }
 }
 
+/// How many warps are pinned in all: as rows and columns those of each of so many slices, as a number those of all.
+pub(super) fn pinned_in_all(warps: &[i64], slices: i64) -> i64 {
+    match warps {
+        [rows, columns] => rows * columns * slices,
+        _ => warps.iter().product(),
+    }
+}
+
 /// The extents of a product along m, n and k, and the slices of k whose products are apart.
 pub(super) fn extents_of_product(a: &TileType, c: &TileType) -> ([i64; 3], i64) {
     let (slices, [m, n]) = match c.shape[..] {

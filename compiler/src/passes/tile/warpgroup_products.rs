@@ -316,10 +316,7 @@ fn candidates(function: IrOp, products: &[Product]) -> Result<Vec<i64>, String> 
     let in_turn = pingpong::in_turn(function) > 1;
     if let Some(warps) = pinned_warps(function)? {
         let rows = warps.first().copied().unwrap_or(0);
-        let all = match warps[..] {
-            [rows, columns] => rows * columns * slices,
-            _ => warps.iter().product(),
-        };
+        let all = slices::pinned_in_all(&warps, slices);
         return match rows % 4 {
             0 if in_turn && all != 4 => Err(
                 "one warpgroup has a tile where two take turns, and other warps are pinned".into(),

@@ -7,7 +7,7 @@
 //! barrier to know which loads have come: the barriers of a stage tell a load from the next one, and not from the one behind that. So a
 //! warpgroup gives the turn to the other when all operands of its tile are there, and waits for none before its turn. What an epilogue
 //! reads comes by the threads themselves, beside the other's products: in the rings it would keep the operands of the next tile waiting
-//! ("Products and epilogues by tiles, on Hopper" in docs/performance.md).
+//! ("By `wgmma`" of the tile level in docs/performance.md).
 use super::super::emits::Emits;
 use super::super::partition::FIRST_BARRIER;
 use super::super::pingpong::IN_TURN;
