@@ -1,13 +1,14 @@
 //! Rings of stages, each with the barriers of its stages.
+mod depth;
+
 use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
-use super::super::partition::is_within_warps;
 use super::super::pingpong::in_turn;
 use super::super::slices;
-use super::super::stages::{depth_of, widen};
+use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
-use super::super::types::{Failed, mma_of, operand, present, tile_of, view_of};
+use super::super::types::{Failed, mma_of, present, tile_of};
 use super::cluster::{Cluster, Peers};
 use super::cursor::{Cursor, behind};
 use super::emit::{Emit, Slot};
@@ -18,7 +19,6 @@ use crate::passes::ir_utils::{
     blocks, defining_op, erase, function_block_size, is_in_block, parent, users,
 };
 use crate::passes::kernel_abi::min_blocks;
-use crate::passes::remark;
 use cutec_dialects::atoms::{Place, TmaAtom};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
@@ -27,8 +27,7 @@ use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_dialects::tile::Precision;
-use cutec_dialects::tile::cost_model::{Stages, rounds_fetched};
-use cutec_layout::algebra::cosize_any;
+use cutec_dialects::tile::cost_model::rounds_fetched;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
@@ -292,7 +291,7 @@ impl<'c> Ring<'c> {
         }
         let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP * in_turn(function);
         let sharing = (warpgroups, min_blocks(function));
-        deepen(
+        depth::deepen(
             &mut rings,
             operations,
             (sharing, target),
@@ -699,89 +698,6 @@ fn erase_unused(op: IrOp) {
     }
 }
 
-/// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
-/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit. Of other buffers that threads share
-/// there are as many as warpgroups take turns.
-fn deepen<'c>(
-    rings: &mut [Ring<'c>],
-    operations: &[IrOp<'c>],
-    (sharing, target): ((i64, i64), &Target),
-    mut others: i64,
-    in_turn: i64,
-) -> Result<(), Failed<'c>> {
-    for op in operations.iter().copied() {
-        if CuteOp::MemrefAllocSmem.is(op) {
-            let buffer = result_of(op, 0);
-            let in_ring = rings.iter().flat_map(|ring| &ring.copies);
-            if !in_ring.into_iter().any(|copy| copy.buffer == buffer) {
-                others += bytes_of(buffer);
-            }
-        } else if TileOp::ConvertLayout.is(op) {
-            // What goes through shared memory has a buffer there.
-            let from = tile_of(op, operand(op, 0)?)?;
-            let tile = tile_of(op, result_of(op, 0))?;
-            if !is_within_warps(&from, &tile) {
-                others += in_turn * tile.elem.bytes_of(tile.size());
-            }
-        }
-    }
-    let mut said = Vec::new();
-    for ring in rings.iter() {
-        said.push(match ring.of_loop {
-            Some(of) => depth_of(of)?,
-            None => Some(1),
-        });
-    }
-    // Those that are chosen share what the others leave.
-    let (mut open, mut rest) = (0, others);
-    for (ring, said) in rings.iter().zip(&said) {
-        match said {
-            Some(depth) => rest += depth * ring.bytes(),
-            None => open += ring.bytes(),
-        }
-    }
-    let chosen = Stages::of_ring(open, rest, sharing, target);
-    let wanted: Vec<i64> = said
-        .iter()
-        .map(|said| said.unwrap_or(chosen.count))
-        .collect();
-    let room = i64::from(target.max_smem) - others;
-    let taken = |depth: i64| -> i64 {
-        let rings = rings.iter().zip(&wanted);
-        rings
-            .map(|(ring, wanted)| ring.bytes() * depth.min(*wanted))
-            .sum()
-    };
-    let most = wanted.iter().copied().max().unwrap_or(1);
-    let depth = (2..=most)
-        .rev()
-        .find(|depth| taken(*depth) <= room)
-        .unwrap_or(1);
-    let mut left = room - taken(depth);
-    for ((ring, wanted), said) in rings.iter_mut().zip(wanted).zip(said) {
-        ring.stages = wanted.min(depth);
-        if let Some(of) = ring.of_loop {
-            let (bytes, stages) = (ring.bytes(), ring.stages);
-            let why = match said {
-                Some(said) if said == stages => {
-                    format!("{stages} stages of {bytes} bytes, as the loop says")
-                }
-                Some(said) => format!(
-                    "{stages} stages of {bytes} bytes: the {said} that the loop says do not fit beside {others} bytes for other things"
-                ),
-                None => chosen.reason(bytes, rest, target),
-            };
-            remark(of.location(), why);
-        }
-        let of_tile = ring.of_loop.is_none() && ring.repeats;
-        if of_tile && ring.bytes() <= left {
-            ring.stages = 2;
-            left -= ring.bytes();
-        }
-    }
-    Ok(())
-}
-
 /// Finds the loops whose sums stay in place: of all products in their body the operands are loaded in the same round, or computed of
 /// what is, and each adds to what the loop carries. A round of products is left under way where none is in registers, or one that a map
 /// makes: that is computed behind them, as it overwrites the registers that they read.
@@ -824,12 +740,4 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
         }
     }
     Ok(())
-}
-
-fn bytes_of(buffer: IrValue) -> i64 {
-    let size = view_of(buffer).and_then(|view| {
-        let elements = cosize_any(&view.layout).ok()?.as_static()?;
-        Some(view.ptr.elem.bytes_of(elements))
-    });
-    size.unwrap_or(0)
 }

@@ -1,0 +1,103 @@
+//! How many stages rings have.
+use super::super::super::partition::is_within_warps;
+use super::super::super::stages::depth_of;
+use super::super::super::types::{Failed, operand, tile_of, view_of};
+use super::Ring;
+use crate::passes::remark;
+use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::ops::{CuteOp, TileOp};
+use cutec_dialects::target::Target;
+use cutec_dialects::tile::cost_model::Stages;
+use cutec_layout::algebra::cosize_any;
+use melior::ir::operation::OperationLike;
+
+/// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
+/// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit. Of other buffers that threads share
+/// there are as many as warpgroups take turns.
+pub(super) fn deepen<'c>(
+    rings: &mut [Ring<'c>],
+    operations: &[IrOp<'c>],
+    (sharing, target): ((i64, i64), &Target),
+    mut others: i64,
+    in_turn: i64,
+) -> Result<(), Failed<'c>> {
+    for op in operations.iter().copied() {
+        if CuteOp::MemrefAllocSmem.is(op) {
+            let buffer = result_of(op, 0);
+            let in_ring = rings.iter().flat_map(|ring| &ring.copies);
+            if !in_ring.into_iter().any(|copy| copy.buffer == buffer) {
+                others += bytes_of(buffer);
+            }
+        } else if TileOp::ConvertLayout.is(op) {
+            // What goes through shared memory has a buffer there.
+            let from = tile_of(op, operand(op, 0)?)?;
+            let tile = tile_of(op, result_of(op, 0))?;
+            if !is_within_warps(&from, &tile) {
+                others += in_turn * tile.elem.bytes_of(tile.size());
+            }
+        }
+    }
+    let mut said = Vec::new();
+    for ring in rings.iter() {
+        said.push(match ring.of_loop {
+            Some(of) => depth_of(of)?,
+            None => Some(1),
+        });
+    }
+    // Those that are chosen share what the others leave.
+    let (mut open, mut rest) = (0, others);
+    for (ring, said) in rings.iter().zip(&said) {
+        match said {
+            Some(depth) => rest += depth * ring.bytes(),
+            None => open += ring.bytes(),
+        }
+    }
+    let chosen = Stages::of_ring(open, rest, sharing, target);
+    let wanted: Vec<i64> = said
+        .iter()
+        .map(|said| said.unwrap_or(chosen.count))
+        .collect();
+    let room = i64::from(target.max_smem) - others;
+    let taken = |depth: i64| -> i64 {
+        let rings = rings.iter().zip(&wanted);
+        rings
+            .map(|(ring, wanted)| ring.bytes() * depth.min(*wanted))
+            .sum()
+    };
+    let most = wanted.iter().copied().max().unwrap_or(1);
+    let depth = (2..=most)
+        .rev()
+        .find(|depth| taken(*depth) <= room)
+        .unwrap_or(1);
+    let mut left = room - taken(depth);
+    for ((ring, wanted), said) in rings.iter_mut().zip(wanted).zip(said) {
+        ring.stages = wanted.min(depth);
+        if let Some(of) = ring.of_loop {
+            let (bytes, stages) = (ring.bytes(), ring.stages);
+            let why = match said {
+                Some(said) if said == stages => {
+                    format!("{stages} stages of {bytes} bytes, as the loop says")
+                }
+                Some(said) => format!(
+                    "{stages} stages of {bytes} bytes: the {said} that the loop says do not fit beside {others} bytes for other things"
+                ),
+                None => chosen.reason(bytes, rest, target),
+            };
+            remark(of.location(), why);
+        }
+        let of_tile = ring.of_loop.is_none() && ring.repeats;
+        if of_tile && ring.bytes() <= left {
+            ring.stages = 2;
+            left -= ring.bytes();
+        }
+    }
+    Ok(())
+}
+
+fn bytes_of(buffer: IrValue) -> i64 {
+    let size = view_of(buffer).and_then(|view| {
+        let elements = cosize_any(&view.layout).ok()?.as_static()?;
+        Some(view.ptr.elem.bytes_of(elements))
+    });
+    size.unwrap_or(0)
+}
