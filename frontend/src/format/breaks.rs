@@ -32,14 +32,6 @@ pub fn settle(pieces: &[Piece<'_>], structure: &Structure) -> Vec<Break> {
             break_heads(structure, &mut breaks, heads);
         }
     }
-    for at in 1..pieces.len() {
-        // `} else`, where the branch before has lines of its own.
-        let joined = pieces[at].is(Token::Else) && pieces[at - 1].is(Token::RBrace);
-        let open = structure.partner[at - 1];
-        if joined && open.is_some_and(|open| breaks[open + 1] > Break::None) {
-            breaks[at] = Break::None;
-        }
-    }
     breaks
 }
 
@@ -56,7 +48,7 @@ pub fn break_heads(structure: &Structure, breaks: &mut [Break], heads: &[usize])
     };
 }
 
-/// Gives the braces at `open` lines of their own, and each statement directly in them.
+/// Gives the braces at `open` lines of their own, and each statement directly in them; an `else` stands behind the second one.
 pub fn open_braces(pieces: &[Piece<'_>], structure: &Structure, breaks: &mut [Break], open: usize) {
     let Some(close) = structure.partner[open] else {
         return;
@@ -88,6 +80,12 @@ pub fn open_braces(pieces: &[Piece<'_>], structure: &Structure, breaks: &mut [Br
     // Empty lines at the edges are none.
     breaks[open + 1] = breaks[open + 1].min(Break::Line);
     breaks[close] = Break::Line;
+    if pieces
+        .get(close + 1)
+        .is_some_and(|next| next.is(Token::Else))
+    {
+        breaks[close + 1] = Break::None;
+    }
 }
 
 /// The author's breaks, as far as they may stay, and those behind `// …`.

@@ -78,6 +78,16 @@ fn heads_of_kernels() {
     );
 }
 
+/// A line that becomes several because it is too long has its `else` where one of several lines has it.
+#[test]
+fn else_stands_behind_what_is_opened() {
+    let long = "a".repeat(59);
+    check(
+        &format!("fn f() {{\nif a {{ {long}({long}); }}\nelse {{ 1 }}\n}}"),
+        &format!("fn f() {{\n    if a {{\n        {long}({long});\n    }} else {{ 1 }}\n}}\n"),
+    );
+}
+
 #[test]
 fn comments_stay() {
     check(
