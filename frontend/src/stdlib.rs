@@ -12,6 +12,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("std/weights.cute", include_str!("../std/weights.cute")),
     ("std/sort.cute", include_str!("../std/sort.cute")),
     ("std/conv.cute", include_str!("../std/conv.cute")),
+    ("std/winograd.cute", include_str!("../std/winograd.cute")),
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),
     ("std/gemm_sm90.cute", include_str!("../std/gemm_sm90.cute")),
     (

@@ -3,14 +3,15 @@
 examples/tile_conv_last.cute, of images in bf16 and tf32 with channels last, against the faster of cuDNN's with channels last and first.
 
     pip install target/wheels/cutec-*.whl
-    test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT] [--only-last]
+    test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT]
+                                [--only-last | --only-winograd]
 
 With channels last, images of 3 channels have zeros as others, so that a pixel begins at 16 bytes, and the filters of a transposed
 convolution are turned; both is done before, for cuDNN nothing is. Beside them runs the kernel of threads, examples/hopper/conv.cute, in bf16.
 
 Each time of the former has the packing of the filters in it. f32 is exact on both sides. Operands are normal and exceed twice the L2 cache;
 eager PyTorch, torch.compile and ours take turns (rounds.py), each a CUDA graph, and the ratio is that to the faster of the two, the median of those of 11
-rounds.
+rounds. Convolutions without steps are done by Winograd's way too (examples/winograd.cute), in f32; that of the filters is in its time.
 """
 
 import argparse
@@ -38,6 +39,14 @@ LAYERS = [
 ]
 
 
+# Others without steps.
+WINOGRAD = [
+    ("256 > 256, 3 × 3", 32, 256, 256, (56, 56), (3, 3), {"padding": 1}, False),
+    ("64 > 64, 3 × 3", 32, 64, 64, (224, 224), (3, 3), {"padding": 1}, False),
+    ("128 > 128, 5 × 5", 16, 128, 128, (112, 112), (5, 5), {"padding": 2}, False),
+]
+
+
 # The same for channels last: name, n, c, outputs, image, filter, arguments of PyTorch, transposed; then channels with those that are
 # zeros, of bf16 and of tf32, of which the best one counts.
 LAST = [
@@ -62,6 +71,46 @@ def against_cudnn(launches, conv):
     middle = {name: statistics.median(found) for name, found in times.items()}
     peer = min(("eager", "compiled"), key=middle.get)
     return middle["ours"], middle[peer], ratio(times, peer, "ours")
+
+
+def by_winograd(source, only) -> int:
+    """Those without steps, in f32. Returns how many are wrong."""
+    module, wrong = cutec.load(source), 0
+    torch.backends.cudnn.allow_tf32 = False
+    for name, n, c, o, image, filters, options, transposed, *_ in LAYERS + WINOGRAD:
+        if only not in name or pair(options.get("stride", 1)) != (1, 1):
+            continue
+        conv = F.conv_transpose2d if transposed else F.conv2d
+        pad = pair(options.get("padding", 0))
+        x = torch.randn(n, c, *image, device="cuda")
+        f = torch.randn(*((c, o) if transposed else (o, c)), *filters, device="cuda") / (c * filters[0] * filters[1]) ** 0.5
+        y = torch.full_like(conv(x, f, **options), float("nan"))
+        down, across = (-(-extent // (9 - length)) for extent, length in zip(y.shape[2:], filters))
+        tiles = -(-n * down * across // 4) * 4
+        u, m = (torch.empty(64, o, columns, device="cuda") for columns in (c, tiles))
+        v = torch.zeros(64, c, tiles, device="cuda")
+        to_filters = module.winograd_filters.specialize(filter=filters, turned=transposed)
+        own_pad = tuple(length - 1 - own for length, own in zip(filters, pad)) if transposed else pad
+        to_images = module.winograd_images.specialize(filter=filters, pad=own_pad)
+        to_outputs = module.winograd_outputs.specialize(filter=filters)
+
+        def ours():
+            to_filters(f, u)
+            to_images(x, v)
+            module.winograd_products(u, v, m)
+            to_outputs(m, y)
+
+        ours()
+        error = 0.0
+        for at in (0, n - 1):
+            exact = conv(x[at : at + 1].double(), f.double(), **options)
+            error = max(error, ((y[at] - exact[0]).abs().max() / exact.abs().max()).item())
+        ms, peer, faster = against_cudnn([(ours, (x, f))], lambda x, f: conv(x, f, **options))
+        wrong += not error < 1e-4
+        print(f"| {name} | f32, Winograd | {peer:.3f} | {ms:.3f} | {faster:.2f} | {error:.1e} |", flush=True)
+        del x, f, y, u, v, m, exact
+        torch.cuda.empty_cache()
+    return wrong
 
 
 def pair(value) -> tuple[int, int]:
@@ -163,12 +212,17 @@ def main() -> int:
     parser.add_argument("--last", default=str(HERE.parent.parent / "examples/tile_conv_last.cute"))
     parser.add_argument("--only", default="")
     parser.add_argument("--only-last", action="store_true")
+    parser.add_argument("--only-winograd", action="store_true")
     arguments = parser.parse_args()
     module = cutec.load(arguments.source)
     print(f"{torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}\n")
     print("| layer | type | cuDNN ms | cutec ms | ratio | error |\n|---|---|---|---|---|---|")
+    examples = HERE.parent.parent / "examples"
+    wrong = 0 if arguments.only_last else by_winograd(examples / "winograd.cute", arguments.only)
+    if arguments.only_winograd:
+        return 1 if wrong else 0
     torch.backends.cudnn.allow_tf32 = False
-    wrong = channels_last(arguments.last, str(HERE.parent.parent / "examples/hopper/conv.cute"), arguments.only)
+    wrong += channels_last(arguments.last, str(examples / "hopper/conv.cute"), arguments.only)
     torch.backends.cudnn.benchmark = False
     for name, n, c, o, image, filters, options, transposed, common, *each in LAYERS:
         if arguments.only_last or arguments.only not in name:
