@@ -204,7 +204,7 @@ def windows():
     yield Case("a border", source, "pad", lambda: (normal(8192, 8192, dtype=F16), empty(8200, 8200, dtype=F16), 4, 4),
                grid(b=(32, 64, 128)) + warps(2, 4, 8, 16), written=(1,), bound=0)
     yield Case("a part of a matrix", source, "insert", lambda: (normal(8192, 8192, dtype=F16), empty(8200, 8200, dtype=F16), 4, 4),
-               grid(b=(16, 32, 64)) + warps(1, 2, 4, 8), written=(1,), bound=0)
+               grid(b=(32, 64, 128)) + warps(1, 2, 4, 8), written=(1,), bound=0)
     yield Case("convolution of rows", source, "convolution",
                lambda: (normal(65536, 256, dtype=F16), normal(256, 768, dtype=F16), empty(65536, 256, dtype=F16), 3, 1), SMALL, written=(2,))
     yield Case("a product into a part", source, "add_product",

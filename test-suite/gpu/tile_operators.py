@@ -79,7 +79,7 @@ def cases(source: pathlib.Path):
 
     m, n = 4096, 393216
     for name, f in (("gelu", F.gelu), ("relu", F.relu), ("sigmoid", torch.sigmoid)):
-        yield Case(f"{name}, {m} × {n}", operators.tile_map, [dict(f=name, bn=bn) for bn in (1024, 2048, 4096)],
+        yield Case(f"{name}, {m} × {n}", operators.tile_map, [dict(f=name, bn=bn) for bn in (512, 1024, 2048)],
                    lambda: (normal(m, n), empty(m, n)), lambda x, f=f: f(x), lambda x, some, f=f: f(x[some].double()),
                    8 * m * n, "GB/s", 1.0)
     maps = cutec.load(HERE / "tile_maps.cute", arch="sm_90a")
