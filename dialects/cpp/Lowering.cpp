@@ -7,12 +7,17 @@
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Rewrite/PatternApplicator.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -25,6 +30,34 @@
 using namespace mlir;
 
 namespace {
+// As upstream's convert-scf-to-cf, from the last operation of a block to the first: each is a place where the block is
+// split, and what stands behind it moves. In order an operation would move once for each branch in front of it.
+// Operations around others go first, for upstream expects `scf.while` to have regions of one block.
+struct ConvertBranches : PassWrapper<ConvertBranches, OperationPass<gpu::GPUModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertBranches)
+  StringRef getArgument() const override { return "convert-branches"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<cf::ControlFlowDialect>(); }
+
+  void runOnOperation() override {
+    SmallVector<Operation *> branches;
+    getOperation()->walk<WalkOrder::PreOrder, ReverseIterator>([&](Operation *op) {
+      if (isa<scf::ForOp, scf::IfOp, scf::WhileOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(op))
+        branches.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    populateSCFToControlFlowConversionPatterns(patterns);
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    PatternApplicator applicator(frozen);
+    applicator.applyDefaultCostModel();
+    PatternRewriter rewriter(&getContext());
+    for (Operation *op : branches)
+      if (failed(applicator.matchAndRewrite(op, rewriter))) {
+        op->emitError("has no form as branches between blocks");
+        return signalPassFailure();
+      }
+  }
+};
+
 // As upstream's convert-gpu-to-nvvm. That begins with a greedy rewriting of the whole module, which folds and
 // deletes as it goes and takes longer than the conversion; here only a module that has what it rewrites is.
 struct ConvertGpuToLLVM : PassWrapper<ConvertGpuToLLVM, OperationPass<gpu::GPUModuleOp>> {
@@ -137,9 +170,7 @@ extern "C" void cutec_add_gpu_to_llvm(MlirPassManager manager) {
   PassManager &pm = *unwrap(manager);
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // No canonicalizer and no CSE: LLVM does both, and faster.
-  SCFToControlFlowPassOptions branches;
-  branches.allowPatternRollback = false;
-  gpuModule.addPass(createSCFToControlFlowPass(branches));
+  gpuModule.addPass(std::make_unique<ConvertBranches>());
   gpuModule.addPass(std::make_unique<ConvertGpuToLLVM>());
   gpuModule.addPass(createConvertNVVMToLLVMPass());
   gpuModule.addPass(createReconcileUnrealizedCastsPass());

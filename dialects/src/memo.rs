@@ -4,11 +4,12 @@
 //! value that it stands for; MLIR's printer alone takes longer than what is then computed with the value.
 //! The dialect `cute` of a context keeps the readings (`cpp/Cute.cpp`); without it nothing is kept.
 use crate::builder::IrValue;
+use crate::tile::TileType;
 use crate::types::{TypeError, Vars, read_type};
 use crate::value::Val;
 use melior::ir::{Type, TypeLike, ValueLike};
 use mlir_sys::MlirContext;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,11 +19,12 @@ unsafe extern "C" {
 }
 
 #[derive(Default)]
-struct Memo(Mutex<HashMap<usize, Arc<Reading>>>);
+struct Memo(Mutex<FxHashMap<usize, Arc<Reading>>>);
 
 struct Reading {
     text: Arc<str>,
     value: OnceLock<Result<Val, TypeError>>,
+    tile: OnceLock<Result<TileType, String>>,
 }
 
 /// MLIR's text of a type.
@@ -43,6 +45,15 @@ pub fn type_value(ty: Type, vars: &mut Vars) -> Result<Val, TypeError> {
     }
 }
 
+/// The tile that a ranked tensor stands for; see [`TileType::of`].
+///
+/// # Errors
+/// Where it is none.
+pub(crate) fn tile_type(ty: Type) -> Result<TileType, String> {
+    let reading = reading(ty);
+    reading.tile.get_or_init(|| TileType::read(ty)).clone()
+}
+
 /// The value that stands for an SSA value, as its type says.
 ///
 /// # Errors
@@ -56,6 +67,7 @@ fn reading(ty: Type) -> Arc<Reading> {
         Arc::new(Reading {
             text: ty.to_string().into(),
             value: OnceLock::new(),
+            tile: OnceLock::new(),
         })
     };
     // SAFETY: the type, so its context, is alive; the memo lives as long as the context.

@@ -11,7 +11,7 @@ use crate::ast::{
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A name that a scope binds.
 struct Bound {
@@ -25,9 +25,9 @@ struct Bound {
 /// Walks a file in the order of its text.
 #[derive(Default)]
 struct Walk<'a> {
-    scopes: Vec<HashMap<&'a str, Bound>>,
+    scopes: Vec<FxHashMap<&'a str, Bound>>,
     /// Every name that is used, wherever it is bound.
-    mentioned: HashSet<&'a str>,
+    mentioned: FxHashSet<&'a str>,
     found: Vec<Diagnostic>,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
 
     /// Walks conditions on candidates: a parameter that nothing else mentions changes nothing of the kernel.
     fn conditions(&mut self, conditions: &'a [Expr]) {
-        let used = |scope: &HashMap<&'a str, Bound>| -> Vec<&'a str> {
+        let used = |scope: &FxHashMap<&'a str, Bound>| -> Vec<&'a str> {
             let used = scope.iter().filter(|(_, bound)| bound.used);
             used.map(|(name, _)| *name).collect()
         };
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
     }
 
     fn scoped(&mut self, body: impl FnOnce(&mut Self)) {
-        self.scopes.push(HashMap::new());
+        self.scopes.push(FxHashMap::default());
         body(self);
         let bound = self.scopes.pop().unwrap_or_default();
         for (name, bound) in bound.into_iter().filter(|(_, bound)| !bound.used) {

@@ -17,12 +17,11 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   // CHECK: %[[START:.*]] = llvm.ptrtoint %{{.*}} : !llvm.ptr<3> to i32
   // CHECK: %[[BITS:.*]] = arith.andi %[[START]]
   // CHECK: %[[LOW:.*]] = arith.shrui %[[BITS]]
-  // CHECK: llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,~{memory}"
   // Of B, which lies 8192 bytes behind A: 512 units of 16 bytes.
   // CHECK: %[[B:.*]] = arith.constant 66048 : i32
   // CHECK: arith.addi %[[LOW]], %[[B]] overflow<nsw> : i32
-  // The first of the k-blocks alone may overwrite.
-  // CHECK: llvm.inline_asm has_side_effects "{ wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $17, $18, $16, 1, 1, 0, 0; }
+  // One piece of assembly from the fence on. The first of the k-blocks alone may overwrite.
+  // CHECK: llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;{{.*}}{ wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $17, $18, $16, 1, 1, 0, 0; }
   // CHECK-SAME: { .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $19, $20, p, 1, 1, 0, 0; }
   // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, $21, $22, p
   // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, $23, $24, p

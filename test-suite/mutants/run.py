@@ -330,7 +330,7 @@ KEPT = [
     (r"^(hstu|attention_gradient)", r"^fence\.mbarrier_init", "mbarrier_init_fence", "The same of all its rings.", 3),
     (r"^attention(?!_gradient)", r"^mbarrier\.try_wait", r"^mbarrier_wait\(self\.empty\[stage\], number", "The first wait of the thread that takes numbers, for a new barrier."),
     (r"^attention_f8", r"^mbarrier\.try_wait", "passed", "A wait that is over already, for ptxas, which moves little across its branch."),
-    (r"^attention(?!_gradient)", r"^wgmma\.fence", r"^wgmma_fence",
+    (r"^attention(?!_gradient)", r"^wgmma\.fence", r"^(wgmma_fence|gemm)\(",
      "Between the products of scores and those of weights with values, for ptxas: where it finds none it makes one, and in a loop whose "
      "rounds it cannot tell to be the same for all threads waits for each product."),
     (r"^attention(?!_gradient)", r"^fence\.acq_rel", "fence.acq_rel", "The simulator's atomics are seen in their order."),
@@ -348,7 +348,7 @@ KEPT = [
      "Of a tile that sees no key, whose copies are complete before the block ends; behind blocks of keys no copy is under way."),
     (r"^(gemm_(2_tma|skinny|split_k)|linear_attention|retention)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 3),
-    (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^wgmma_fence",
+    (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^(wgmma_fence|gemm)\(",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
     (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),

@@ -7,7 +7,7 @@ use cutec_dialects::value::View;
 use cutec_layout::{AnyLayout, Condition, Expr, Int, Sym, SymInfo, Tree, Width};
 use melior::Context;
 use melior::ir::ValueLike;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Depth of the innermost region in which an expression can be computed.
 type Depth = usize;
@@ -32,13 +32,13 @@ pub struct Emitter<'c> {
     pub ir: OpBuilder<'c>,
     signs: Signs,
     variables: Vec<Variable<'c>>,
-    variable_of: HashMap<usize, u32>,
+    variable_of: FxHashMap<usize, u32>,
     /// SSA integers that are known not to be negative.
-    non_negative: HashSet<usize>,
+    non_negative: FxHashSet<usize>,
     /// Values already computed, by region depth: an inner region sees the outer ones.
-    computed: Vec<HashMap<(Int, bool), IrValue<'c>>>,
-    addresses: Vec<HashMap<(usize, Int), IrValue<'c>>>,
-    constants: Vec<HashMap<(i64, bool), IrValue<'c>>>,
+    computed: Vec<FxHashMap<(Int, bool), IrValue<'c>>>,
+    addresses: Vec<FxHashMap<(usize, Int), IrValue<'c>>>,
+    constants: Vec<FxHashMap<(i64, bool), IrValue<'c>>>,
 }
 
 impl<'c> Emitter<'c> {
@@ -48,19 +48,19 @@ impl<'c> Emitter<'c> {
             ir: OpBuilder::new(context, Insertion::Before(anchor)),
             signs,
             variables: Vec::new(),
-            variable_of: HashMap::new(),
-            non_negative: HashSet::new(),
-            computed: vec![HashMap::new()],
-            addresses: vec![HashMap::new()],
-            constants: vec![HashMap::new()],
+            variable_of: FxHashMap::default(),
+            non_negative: FxHashSet::default(),
+            computed: vec![FxHashMap::default()],
+            addresses: vec![FxHashMap::default()],
+            constants: vec![FxHashMap::default()],
         }
     }
 
     /// Enters a region: what is computed in it is forgotten by [`Emitter::leave`].
     pub fn enter(&mut self) {
-        self.computed.push(HashMap::new());
-        self.addresses.push(HashMap::new());
-        self.constants.push(HashMap::new());
+        self.computed.push(FxHashMap::default());
+        self.addresses.push(FxHashMap::default());
+        self.constants.push(FxHashMap::default());
     }
 
     /// Leaves the region that was entered last.

@@ -145,9 +145,15 @@ impl MatrixDescriptor {
             leading,
             stride,
         };
+        // An offset is that of its row or column plus that of its k.
+        let across: Vec<i64> = (0..extent).map(|mn| descriptor.offset(mn, 0)).collect();
+        let mut columns = (0..depth).zip(offsets.chunks(across.len().max(1)));
         let matches = offsets.len() as i64 == extent * depth
-            && (0..depth)
-                .all(|k| (0..extent).all(|mn| at(mn, k) == Some(descriptor.offset(mn, k))));
+            && columns.all(|(k, column)| {
+                let along = descriptor.offset(0, k);
+                let mut places = column.iter().zip(&across);
+                places.all(|(offset, across)| *offset == across + along)
+            });
         // Groups that lie between those of one row of the swizzle would see another pattern.
         let whole = match (major, known) {
             (_, 0) => true,

@@ -20,8 +20,8 @@ use melior::{
         operation::{OperationBuilder, OperationLike},
     },
 };
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
-use std::collections::HashMap;
 
 /// Where the next operation goes.
 #[derive(Clone, Copy)]
@@ -39,8 +39,8 @@ pub struct OpBuilder<'c> {
     pub insertion: Insertion<'c>,
     /// Location of the next operation.
     pub location: Location<'c>,
-    types: RefCell<HashMap<String, Type<'c>>>,
-    attributes: RefCell<HashMap<String, Attribute<'c>>>,
+    types: RefCell<FxHashMap<String, Type<'c>>>,
+    attributes: RefCell<FxHashMap<String, Attribute<'c>>>,
 }
 
 impl<'c> OpBuilder<'c> {

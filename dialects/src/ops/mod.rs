@@ -23,7 +23,7 @@ pub use tile::TileOp;
 pub use upstream::{ArithOp, BuiltinOp, CfOp, GpuOp, LlvmOp, NvvmOp, ScfOp, UbOp, VectorOp};
 
 use crate::handles::{IrOp, IrValue, bytes_of, operands_of};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -225,7 +225,7 @@ dialects! {
     TileOp, CuteOp, ArithOp, ScfOp, VectorOp, GpuOp, NvvmOp, LlvmOp, CfOp, BuiltinOp, UbOp,
 }
 
-static BY_NAME: LazyLock<HashMap<&'static [u8], Op>> =
+static BY_NAME: LazyLock<FxHashMap<&'static [u8], Op>> =
     LazyLock::new(|| Op::all().map(|op| (op.name().as_bytes(), op)).collect());
 
 impl Op {

@@ -20,6 +20,7 @@ pub use verify::{MOST_AXES, REDUCTIONS, check_op};
 pub use windows::{WINDOWS, Windows};
 
 use crate::elem::Elem;
+use crate::memo::{tile_type, type_text};
 use melior::Context;
 use melior::ir::{Attribute, Type, TypeLike};
 use std::fmt;
@@ -27,7 +28,7 @@ use std::ops::RangeInclusive;
 
 /// Whether a type is `!tile.token`.
 pub fn is_token(ty: Type) -> bool {
-    ty.to_string() == "!tile.token"
+    &*type_text(ty) == "!tile.token"
 }
 
 /// The type of a tile.
@@ -57,10 +58,11 @@ impl TileType {
     /// Why a ranked tensor is no tile.
     pub fn of(ty: Type) -> Option<Result<TileType, String>> {
         // SAFETY: the type is alive.
-        unsafe { mlir_sys::mlirTypeIsARankedTensor(ty.to_raw()) }.then(|| Self::read(ty))
+        unsafe { mlir_sys::mlirTypeIsARankedTensor(ty.to_raw()) }.then(|| tile_type(ty))
     }
 
-    fn read(ty: Type) -> Result<TileType, String> {
+    /// Reads a ranked tensor; [`crate::memo`] keeps what it is.
+    pub(crate) fn read(ty: Type) -> Result<TileType, String> {
         let raw = ty.to_raw();
         // SAFETY: the type is a ranked tensor; an absent encoding is null.
         let (elem, shape, encoding) = unsafe {

@@ -69,8 +69,8 @@ use cutec_dialects::builder::{IrBlock, OpBuilder};
 use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::{Location, Module};
+use rustc_hash::FxHashMap;
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::Arc;
 use values::{Binding, Slot, Value};
 
@@ -183,7 +183,7 @@ enum Stop {
 }
 
 type Result<T> = std::result::Result<T, Stop>;
-type Scope<'c, 'a> = HashMap<Arc<str>, Binding<'c, 'a>>;
+type Scope<'c, 'a> = FxHashMap<Arc<str>, Binding<'c, 'a>>;
 
 /// Flags of a loop: whether `break` or `continue` was reached.
 #[derive(Clone, Copy)]
@@ -208,7 +208,7 @@ struct Evaluator<'c, 'a> {
     context: &'c Context,
     sources: &'a SourceMap,
     options: &'a LowerOptions,
-    items: HashMap<&'a str, &'a ItemKind>,
+    items: FxHashMap<&'a str, &'a ItemKind>,
     diagnostics: Vec<Diagnostic>,
     /// What `print` shows.
     printed: Vec<Diagnostic>,
@@ -218,7 +218,7 @@ struct Evaluator<'c, 'a> {
     ir: Option<OpBuilder<'c>>,
     entry: Option<IrBlock<'c>>,
     frame: Frame<'c, 'a>,
-    consts: HashMap<Arc<str>, Option<Value<'c, 'a>>>,
+    consts: FxHashMap<Arc<str>, Option<Value<'c, 'a>>>,
     /// Threads of the block along each axis, from where the kernel's launch has said how many; at tile level nobody knows.
     block: Option<[i64; 3]>,
     /// How many of them the kernel says are to fit a multiprocessor.
@@ -276,7 +276,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ir: None,
             entry: None,
             frame: Frame::new(),
-            consts: HashMap::new(),
+            consts: FxHashMap::default(),
             block: None,
             min_blocks: 1,
             cluster: [1; 3],
@@ -416,7 +416,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// Runs `body` with a scope of its own.
     fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.frame.scopes.push(Scope::new());
+        self.frame.scopes.push(Scope::default());
         let result = body(self);
         if let Some(scope) = self.frame.scopes.pop()
             && result.is_ok()
@@ -456,7 +456,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 impl Frame<'_, '_> {
     fn new() -> Self {
         Frame {
-            scopes: vec![Scope::new()],
+            scopes: vec![Scope::default()],
             loops: Vec::new(),
             rounds_up: false,
             returned: None,

@@ -6,7 +6,7 @@ use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Operations that allocate registers.
 const FRAGMENTS: [CuteOp; 3] = [
@@ -30,21 +30,21 @@ type IrBlockKey = usize;
 #[derive(Default)]
 pub(super) struct Accesses {
     /// The fragment that a view or a pointer is into.
-    fragments: HashMap<usize, usize>,
+    fragments: FxHashMap<usize, usize>,
     /// Those of which some part is chosen at run time.
-    dynamic: HashSet<usize>,
+    dynamic: FxHashSet<usize>,
     /// The block that allocates each fragment.
-    home: HashMap<usize, IrBlockKey>,
+    home: FxHashMap<usize, IrBlockKey>,
     /// Those that another block accesses too.
-    shared: HashSet<usize>,
+    shared: FxHashSet<usize>,
     /// What happens inside each operation that has regions.
-    inside: HashMap<usize, Accessed>,
+    inside: FxHashMap<usize, Accessed>,
     /// What products add to that complete later.
-    accumulators: HashSet<usize>,
+    accumulators: FxHashSet<usize>,
     /// What products read as A, and of its metadata, that complete later.
-    factors: HashSet<usize>,
+    factors: FxHashSet<usize>,
     /// Those of these that there are at an operation which fences such products, or waits for them.
-    tied: HashMap<usize, Vec<usize>>,
+    tied: FxHashMap<usize, Vec<usize>>,
     /// The blocks around the operation at hand, outermost first.
     open: Vec<IrBlockKey>,
 }
@@ -52,10 +52,10 @@ pub(super) struct Accesses {
 /// The fragments that some operations read and write.
 #[derive(Default)]
 pub(super) struct Accessed {
-    pub(super) read: HashSet<usize>,
-    pub(super) written: HashSet<usize>,
+    pub(super) read: FxHashSet<usize>,
+    pub(super) written: FxHashSet<usize>,
     /// What gemms add to.
-    pub(super) summed: HashSet<usize>,
+    pub(super) summed: FxHashSet<usize>,
 }
 
 impl Accesses {

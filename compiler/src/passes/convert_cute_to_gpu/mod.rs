@@ -66,7 +66,7 @@ use melior::ir::attribute::TypeAttribute;
 use melior::ir::r#type::FunctionType;
 use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use promote_fragments::Slot;
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Name of the dynamic shared memory of every kernel. With `$`, which no name of the language has.
 pub const SMEM_SYMBOL: &str = "cutec$smem";
@@ -88,7 +88,7 @@ struct Lowering<'c> {
     target: Target,
     /// First operation of the body: stack slots go before it.
     entry: IrOp<'c>,
-    vals: HashMap<usize, Val>,
+    vals: FxHashMap<usize, Val>,
     bases: Vec<Base<'c>>,
     smem: Option<IrValue<'c>>,
     /// Its address as matrix descriptors hold it.
@@ -98,25 +98,25 @@ struct Lowering<'c> {
     /// What the accesses of the operation at hand ask of the caches.
     hints: Hints,
     /// The L2 policies that accesses ask for, made once.
-    policies: HashMap<Evict, IrValue<'c>>,
+    policies: FxHashMap<Evict, IrValue<'c>>,
     /// The addresses of the maps of atoms.
-    tensor_maps: HashMap<usize, IrValue<'c>>,
+    tensor_maps: FxHashMap<usize, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
-    parts: HashMap<usize, Vec<IrValue<'c>>>,
+    parts: FxHashMap<usize, Vec<IrValue<'c>>>,
     /// Where those stand.
     order: unroll_vectors::Order<'c>,
     /// Which fragments are read and written where.
     accesses: Accesses,
     /// The stack slots of the fragments.
-    slots: HashMap<usize, Slot>,
+    slots: FxHashMap<usize, Slot>,
     /// The slots that one block alone accesses, where they are very many.
-    local_slots: HashSet<usize>,
+    local_slots: FxHashSet<usize>,
     /// The values of fragments that are available at the operation at hand.
     available: store_forwarding::AvailableValues<'c>,
     /// Fragments that hold `fma` accumulators, and vectors loaded from them.
-    holding: HashSet<usize>,
+    holding: FxHashSet<usize>,
     /// The bases of those fragments.
-    sums: HashSet<usize>,
+    sums: FxHashSet<usize>,
     /// The products that the next one may be one piece of assembly with.
     products: Option<products::Products<'c>>,
     dead: Vec<IrOp<'c>>,
@@ -173,22 +173,22 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         emitter: Emitter::new(context, entry, Signs::Known),
         target,
         entry,
-        vals: HashMap::new(),
+        vals: FxHashMap::default(),
         bases: Vec::new(),
         smem: None,
         descriptor_address: None,
         smem_map: SmemMap::default(),
         hints: Hints::NONE,
-        policies: HashMap::new(),
-        tensor_maps: HashMap::new(),
-        parts: HashMap::new(),
+        policies: FxHashMap::default(),
+        tensor_maps: FxHashMap::default(),
+        parts: FxHashMap::default(),
         order: unroll_vectors::Order::default(),
         holding: register_banks::accumulators(function, &accesses),
         accesses,
-        slots: HashMap::new(),
-        local_slots: HashSet::new(),
+        slots: FxHashMap::default(),
+        local_slots: FxHashSet::default(),
         available: store_forwarding::AvailableValues::default(),
-        sums: HashSet::new(),
+        sums: FxHashSet::default(),
         products: None,
         dead: Vec::new(),
     };

@@ -3,16 +3,16 @@
 //! LLVM's work on a piece of assembly is by the registers that it takes, and an accumulator of `wgmma` has up to 128. So products
 //! between which nothing happens are one piece: each accumulator goes in once and comes out once, and what tells the products
 //! apart is computed in front of all of them. They are of one place in the source, for a piece has one position: a simulator
-//! finds by it which buffers an instruction may read.
+//! finds by it which buffers an instruction may read. The fence in front of them belongs to the piece too, wherever it
+//! stands in the source: it takes the same accumulators.
 use super::Lowering;
-use super::wgmma::{MEMORY, constraint_of};
+use super::wgmma::MEMORY;
 use crate::passes::ir_utils::{
     defining_op, erase, move_before, next_operation, set_operand, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, operation_key};
-use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{CuteOp, LlvmOp};
+use cutec_dialects::ops::{CuteOp, LlvmOp, NvvmOp};
 use melior::ir::{Location, Type, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -37,11 +37,12 @@ pub(super) struct Operand<'c> {
     pub beside: bool,
 }
 
-/// One instruction: its text, its accumulator as it goes in, and its operands.
+/// One instruction: its text, its accumulator as it goes in with the constraint of each register, and its operands. A
+/// fence is one without operands, which takes all accumulators that there are.
 pub(super) struct Product<'c> {
     pub text: Vec<Piece>,
-    pub elem: Elem,
     pub sums: Vec<IrValue<'c>>,
+    pub letters: Vec<&'static str>,
     pub operands: Vec<Operand<'c>>,
 }
 
@@ -75,7 +76,10 @@ impl<'c> Lowering<'c> {
         };
         let known = self.products.take();
         let mut piece = known
-            .filter(|piece| piece.place() == Some(self.emitter.ir.location))
+            .filter(|piece| {
+                let place = piece.place();
+                place.is_none_or(|place| place == self.emitter.ir.location)
+            })
             .filter(|piece| at.is_some_and(|at| piece.is_joined_by(&product, at)))
             .unwrap_or_default();
         let sums = piece.add(product);
@@ -109,21 +113,22 @@ impl<'c> Lowering<'c> {
 }
 
 impl<'c> Products<'c> {
-    /// Where in the source they stand.
+    /// Where in the source the products stand; `None` for a fence that has none yet.
     fn place(&self) -> Option<Location<'c>> {
-        self.op.map(|op| op.location())
+        let fences = self.operands.is_empty();
+        self.op.filter(|_| !fences).map(|op| op.location())
     }
 
     /// Whether a product in front of an operation may be one piece with these: nothing happens between, nothing takes what has
-    /// come out of these but the product, and its accumulator is one of theirs or none of it is.
+    /// come out of these but the product as its accumulator, which is one of theirs or none of it is. A fence begins a piece.
     fn is_joined_by(&self, product: &Product<'c>, at: IrOp<'c>) -> bool {
         let mut between = HashSet::new();
         let mut next = self.op.and_then(next_operation);
         loop {
             match next {
                 Some(op) if op == at => break,
-                // What there is of `cute` is lowered: what it does stands in front of it.
-                Some(op) if CuteOp::of(op).is_some() => {}
+                // What there is of `cute`, and of fences, is lowered: what it does stands in front of it.
+                Some(op) if CuteOp::of(op).is_some() || NvvmOp::WgmmaFence.is(op) => {}
                 Some(op) if has_no_effect(op) || LlvmOp::Load.is(op) => {
                     between.insert(operation_key(op));
                 }
@@ -135,9 +140,12 @@ impl<'c> Products<'c> {
             let computed = defining_op(operand.value);
             !operand.beside || computed.is_none_or(|op| !between.contains(&operation_key(op)))
         };
+        let comes_out = |operand: &Operand<'c>| self.after.contains(&operand.value);
         let mut sums = product.sums.iter();
         self.after.iter().all(|field| users(*field).is_empty())
+            && !product.operands.is_empty()
             && product.operands.iter().all(in_time)
+            && !product.operands.iter().any(comes_out)
             && (self.place_of(&product.sums).is_some() || !sums.any(|sum| self.after.contains(sum)))
     }
 
@@ -153,8 +161,7 @@ impl<'c> Products<'c> {
     fn add(&mut self, product: Product<'c>) -> Range<usize> {
         let sums = self.place_of(&product.sums).unwrap_or_else(|| {
             let start = self.before.len();
-            let letter = constraint_of(product.elem);
-            self.letters.extend(product.sums.iter().map(|_| letter));
+            self.letters.extend(product.letters);
             self.before.extend(product.sums);
             start..self.before.len()
         });

@@ -15,13 +15,13 @@ use cutec_dialects::ops::{CuteOp, LlvmOp, Op, ScfOp, cute};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::View;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// The fragments of a kernel that hold `fma` accumulators of f32, and the vectors loaded from them.
-pub(super) fn accumulators(function: IrOp, accesses: &Accesses) -> HashSet<usize> {
+pub(super) fn accumulators(function: IrOp, accesses: &Accesses) -> FxHashSet<usize> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
-    let mut holding = HashSet::new();
+    let mut holding = FxHashSet::default();
     // A loop yields to its results, so iterate to the fixed point.
     loop {
         let before = holding.len();
@@ -35,7 +35,7 @@ pub(super) fn accumulators(function: IrOp, accesses: &Accesses) -> HashSet<usize
 }
 
 /// Adds what an operation makes an accumulator.
-fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut HashSet<usize>) {
+fn holds_by(op: IrOp, accesses: &Accesses, holding: &mut FxHashSet<usize>) {
     match Op::of(op) {
         Some(Op::CuteOp(CuteOp::Gemm)) if adds_by_fma(op) => {
             let sums = cute::Gemm::of(op).and_then(|gemm| accesses.fragment(gemm.d()));

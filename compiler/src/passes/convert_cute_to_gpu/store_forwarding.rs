@@ -20,7 +20,8 @@ use cutec_dialects::ops::LlvmOp;
 use cutec_dialects::value::View;
 use cutec_layout::Int;
 use melior::ir::{Type, ValueLike};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The value that some bytes of a stack slot hold.
 #[derive(Clone)]
@@ -74,7 +75,7 @@ impl<'c> Lowering<'c> {
         for slot in promoted {
             self.invalidate(slot.base);
         }
-        let bases = |fragments: &HashSet<usize>| -> BTreeSet<usize> {
+        let bases = |fragments: &FxHashSet<usize>| -> BTreeSet<usize> {
             let slots = fragments
                 .iter()
                 .filter_map(|fragment| self.slots.get(fragment));

@@ -173,8 +173,8 @@ impl<'c> Lowering<'c> {
         pieces.push(text("; }"));
         self.product(Product {
             text: pieces,
-            elem: plan.atom.c,
             sums: c.to_vec(),
+            letters: vec![constraint_of(plan.atom.c); c.len()],
             operands,
         })
     }
@@ -202,10 +202,23 @@ impl<'c> Lowering<'c> {
             };
             tied.push(Tied { register, value });
         }
-        let letters: Vec<&str> = tied
+        let letters: Vec<&'static str> = tied
             .iter()
             .map(|tied| constraint_of(tied.register.elem))
             .collect();
+        if kind == NvvmOp::WgmmaFence && !tied.is_empty() {
+            let fields = self.product(Product {
+                text: vec![Piece::Text(text)],
+                sums: tied.iter().map(|tied| tied.value).collect(),
+                letters,
+                operands: Vec::new(),
+            });
+            for (tied, value) in tied.into_iter().zip(fields) {
+                let Register { base, start, .. } = tied.register;
+                self.store_slot(base, start, value, tied.register.bytes());
+            }
+            return;
+        }
         let outputs = letters.iter().map(|letter| format!("={letter}"));
         let inputs = (0..tied.len()).map(|at| at.to_string());
         let constraints = outputs.chain(inputs).chain([MEMORY.to_owned()]);
