@@ -30,43 +30,41 @@ PRODUCTS = {}
 for letters, suffix in {"nk": "", "kn": "_kn", "mk": "_mk", "mn": "_mn"}.items():
     for name in ("bf16", "f16"):
         to = {"to": name} if not suffix else {}
-        PRODUCTS[f"{name} {letters}"] = ((GEMM, f"tile_gemm{suffix}", {"t": name, "stages": 4, **to}),
+        PRODUCTS[f"{name} {letters}"] = ((GEMM, f"tile_gemm{suffix}", {"t": name, **to}),
                                          ("hopper/gemm_sm90.cute", f"gemm_sm90{suffix}", {"t": name}))
-PRODUCTS["tf32 nk"] = ((GEMM, "tile_gemm", {"t": "tf32", "to": "f32", "bk": 32, "align": 4, "stages": 4}),
+PRODUCTS["tf32 nk"] = ((GEMM, "tile_gemm", {"t": "tf32", "to": "f32", "align": 4}),
                        ("hopper/gemm_tf32.cute", "gemm_tf32", {}))
 # Of f32: by multiply-adds, beside the kernel of threads that does so, as tf32 and by three products of tf32.
 OF_F32 = {"sum": "f32", "to": "f32"}
 BY_WORD = {"bk": 32, "align": 4}
 PRODUCTS["f32 ieee nk"] = ((GEMM, "tile_gemm", {"t": "f32", **OF_F32, "bm": 128, "bn": 128, "bk": 16, "align": 4}), ("sgemm.cute", "sgemm", {}))
-PRODUCTS["f32 tf32 nk"] = ((GEMM, "tile_gemm_tf32", {**BY_WORD, "bn": 256, "stages": 4}), ("hopper/gemm_tf32.cute", "gemm_tf32", {}))
+PRODUCTS["f32 tf32 nk"] = ((GEMM, "tile_gemm_tf32", BY_WORD), ("hopper/gemm_tf32.cute", "gemm_tf32", {}))
 PRODUCTS["f32 tf32x3 nk"] = ((GEMM, "tile_gemm_tf32", {**BY_WORD, "precision": "tf32x3"}), ("hopper/gemm_3xtf32.cute", "gemm_3xtf32", {}))
 PRODUCTS["f8 nk"] = ((GEMM, "tile_gemm", {"t": "f8e4m3", **BYTES}), ("hopper/gemm_f8.cute", "gemm_f8", {}))
 PRODUCTS["i8 nk"] = ((GEMM, "tile_gemm", {"t": "i8", "sum": "i32", "to": "i32", **BYTES}), ("hopper/gemm_i8.cute", "gemm_i8", {}))
-WIDE = {"bm": 128, "bn": 256, "stages": 4}
 # Epilogues of f16: source, kernel, parameters.
-ALONE = (GEMM, "tile_gemm", {"t": "f16", "to": "f16", "stages": 4})
+ALONE = (GEMM, "tile_gemm", {"t": "f16", "to": "f16"})
 WITH = {
-    "bias, relu": (EPILOGUES, "tile_gemm_bias_relu", WIDE),
-    "residual": (EPILOGUES, "tile_gemm_residual", WIDE),
-    "gelu, bias, residual": (EPILOGUES, "tile_gemm_gelu_residual", WIDE),
-    "two results": (EPILOGUES, "tile_gemm_two_results", WIDE),
-    "residual in place": (EPILOGUES, "tile_gemm_residual_in_place", WIDE),
+    "bias, relu": (EPILOGUES, "tile_gemm_bias_relu", {}),
+    "residual": (EPILOGUES, "tile_gemm_residual", {}),
+    "gelu, bias, residual": (EPILOGUES, "tile_gemm_gelu_residual", {}),
+    "two results": (EPILOGUES, "tile_gemm_two_results", {}),
+    "residual in place": (EPILOGUES, "tile_gemm_residual_in_place", {}),
 }
-# The same where two warpgroups take turns, each with tiles of its own: as large as those by hand, and of the same area for half the rows.
+# The same where two warpgroups share a tile; else they take turns, each with tiles of its own, as those by hand have.
+WIDE = {"bm": 128, "bn": 256, "stages": 4}
 for case, (source, kernel, _) in list(WITH.items()):
-    for bm, bn in ((128, 128), (64, 256)):
-        WITH[f"{case}, in turns of {bm} × {bn}"] = (source, kernel, {"bm": bm, "bn": bn, "in_turns": "true"})
-for bm, bn in ((128, 128), (64, 256)):
-    WITH[f"nothing, in turns of {bm} × {bn}"] = (GEMM, "tile_gemm", {"t": "f16", "to": "f16", "bm": bm, "bn": bn, "in_turns": "true"})
+    WITH[f"{case}, sharing 128 × 256"] = (source, kernel, WIDE)
+WITH["nothing, sharing 128 × 256"] = (GEMM, "tile_gemm", {"t": "f16", "to": "f16", **WIDE})
 # Products of bf16 in clusters of so many blocks along m and n, which load together; a ratio is over blocks that are alone.
 MULTICAST = {
-    "alone": (GEMM, "tile_gemm", {"stages": 4}),
-    "2 × 1": (GEMM, "tile_gemm", {"stages": 4, "down": 2}),
-    "1 × 2": (GEMM, "tile_gemm", {"stages": 4, "across": 2}),
-    "2 × 2": (GEMM, "tile_gemm", {"stages": 4, "down": 2, "across": 2}),
-    "4 × 1": (GEMM, "tile_gemm", {"stages": 4, "down": 4}),
-    "128 × 128, alone": (GEMM, "tile_gemm", {"bn": 128, "stages": 5}),
-    "128 × 128, 2 × 1": (GEMM, "tile_gemm", {"bn": 128, "stages": 5, "down": 2}),
+    "alone": (GEMM, "tile_gemm", WIDE),
+    "2 × 1": (GEMM, "tile_gemm", {**WIDE, "down": 2}),
+    "1 × 2": (GEMM, "tile_gemm", {**WIDE, "across": 2}),
+    "2 × 2": (GEMM, "tile_gemm", {**WIDE, "down": 2, "across": 2}),
+    "4 × 1": (GEMM, "tile_gemm", {**WIDE, "down": 4}),
+    "128 × 128, in turns": (GEMM, "tile_gemm", {}),
+    "128 × 128, 2 × 1": (GEMM, "tile_gemm", {"stages": 5, "down": 2}),
     "by hand, 2 × 1": ("hopper/gemm_sm90.cute", "gemm_sm90", {"cluster": 2}),
 }
 # By hand: bm × bn = 128 × 128, in turns.
@@ -182,7 +180,7 @@ def product(folder, case, size, rounds):
 
 def plain_case(case):
     """The case without what is said of its warpgroups."""
-    return case.split(", in turns")[0]
+    return case.split(", sharing")[0]
 
 
 def epilogues(folder, size, rounds):

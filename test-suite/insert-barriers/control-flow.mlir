@@ -31,6 +31,20 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // What a warp alone has read it writes over without one; what the others read of it then has one.
+  // CHECK-LABEL: gpu.func @own
+  // CHECK: tile.read
+  // CHECK-NEXT: tile.write
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK-NEXT: tile.read
+  gpu.func @own(%one: i32) {
+    %s = cute.memref.alloc_smem() : () -> !s1
+    %a = tile.read %s[%one] [0, 0] : !s1 -> !t
+    tile.write %a, %s[%one] {tile.own} : !t, !s1
+    %b = tile.read %s[%one] [0, 0] : !s1 -> !r
+    gpu.return
+  }
+
   // What the condition reads is overwritten by the body, and that is read by the condition.
   // CHECK-LABEL: gpu.func @condition
   // CHECK: scf.while

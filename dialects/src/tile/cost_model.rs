@@ -14,7 +14,9 @@
 //! What a target has is in [`target`](crate::target). The measurements are in docs/performance.md, under the headings that the rules
 //! name; `test-suite/gpu/tile_defaults.py` measures every example of the tile level beside pinned alternatives.
 use crate::elem::Elem;
-use crate::target::{BLOCK_SIZES, Target, WARP, WARPGROUP, WIDEST_ACCESS, registers_of_thread};
+use crate::target::{
+    BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, WIDEST_ACCESS, registers_of_thread,
+};
 
 // Memory
 
@@ -114,27 +116,36 @@ pub fn warpgroups_of_product(products: impl Iterator<Item = [i64; 2]> + Clone) -
     (0..=wanted.ilog2()).rev().map(|power| 1 << power).collect()
 }
 
-/// From how many operations of an element on two warpgroups take turns where the program does not say: gelu has 13, of a bias and relu,
-/// which cost nothing either way, there are two or three ("By `wgmma`").
+/// From how many operations of an element on two warpgroups take turns with small tiles where the program does not say: gelu has 13, of a
+/// bias and relu, which cost nothing either way, there are two or three ("By `wgmma`").
 const OPERATIONS_IN_TURN: i64 = 8;
 
-/// A product whose tiles two warpgroups may take in turn, one multiplying while the other computes what follows.
+/// A product whose tiles two warpgroups may take in turn, one multiplying while the other computes what follows and stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TilesInTurn {
     /// Rows and columns of the largest tile.
     pub extents: [i64; 2],
+    /// Sums of a tile that are held at once.
+    pub sums: i64,
     /// Operations on an element of it behind the product.
     pub operations: i64,
-    /// Whether as large a tile is read behind it, a residual: the registers of a warpgroup have no room for it beside the sums.
-    pub reads: bool,
+    /// Whether an operand is computed, in registers.
+    pub computes: bool,
+    /// Whether what is as large as the tile leaves by tensor maps, and comes through the same buffers.
+    pub by_maps: bool,
+    /// Blocks that are to share a multiprocessor.
+    pub blocks: i64,
 }
 
 impl TilesInTurn {
-    /// Whether they do: where one of them has registers for all sums of a tile, and much is computed of each and nothing read.
+    /// Whether they do, where one of them has registers for all sums of a tile: with tiles of 128 × 128, which are 1 to 2 % faster than tiles of
+    /// 128 × 256 that two share, and a fifth where k is short ("Tiles in turn"); of smaller ones where much is computed of each element.
     pub fn chosen(self) -> bool {
-        let [m, n] = self.extents;
-        let fits = m * n <= SUMS * WARPGROUP;
-        fits && !self.reads && self.operations >= OPERATIONS_IN_TURN
+        let [m, _] = self.extents;
+        let most = SUMS * WARPGROUP;
+        let fits = self.sums <= most && !self.computes && self.blocks <= 1;
+        let is_large = self.sums == most && m >= 2 * ROWS;
+        fits && self.by_maps && (is_large || self.operations >= OPERATIONS_IN_TURN)
     }
 }
 
@@ -303,6 +314,8 @@ impl Ahead {
 
 /// Extents of a tile on tensor cores, and bytes of a row of k: a stage of 16 bits has 48 KiB ("By `wgmma`"; "The tile level").
 const TENSOR: (i64, i64, i64) = (128, 256, 128);
+/// The same where two warpgroups take turns: of bytes larger tiles are faster where all extents are long ("Tiles in turn").
+const IN_TURN: (i64, i64, i64) = (128, 128, 128);
 /// Of single threads: two blocks of 128 × 128 × 16 make 50.5 TFLOP/s, one of 128 × 256 × 16 49.5 ("The tile level", "Operators of f32").
 const SINGLE: (i64, i64, i64) = (128, 128, 64);
 /// Of f64: four warps of 64 × 32, the shortest k that an instruction and a line of memory have ("f64" in "Other types").
@@ -322,13 +335,14 @@ pub struct ProductTile {
 impl ProductTile {
     /// For operands of a type, where the tensor fills the multiprocessors.
     ///
-    /// On tensor cores the tile is as large as registers allow, so that each operand is read as seldom as can be; its rows of k are whole lines
-    /// of 128 bytes, or half of one where three stages would not fit the memory of the target.
+    /// On tensor cores the tile is as large as registers allow, so that each operand is read as seldom as can be, those of one warpgroup where
+    /// two take turns; its rows of k are whole lines of 128 bytes, or half of one where three stages would not fit the memory of the target.
     pub fn of(elem: Elem, target: &Target) -> ProductTile {
         use Elem::{
             BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, I4, I8, I16, I32, I64, TF32, U4, U8, U32, U64,
         };
         let ((bm, bn, bytes), blocks) = match elem {
+            F16 | BF16 | TF32 if target.has(Feature::Wgmma) => (IN_TURN, 1),
             F16 | BF16 | TF32 | F8E4M3 | F8E5M2 | I8 | U8 | I4 | U4 => (TENSOR, 1),
             F64 => (DOUBLE, 1),
             F32 | I1 | I16 | I32 | U32 | I64 | U64 => (SINGLE, 2),
@@ -423,19 +437,39 @@ mod tests {
     }
 
     #[test]
-    fn tiles_of_which_much_is_computed_are_taken_in_turn() {
-        let of = |extents, operations, reads| {
-            let tiles = TilesInTurn {
-                extents,
-                operations,
-                reads,
-            };
-            tiles.chosen()
+    fn tiles_for_which_a_warpgroup_has_registers_are_taken_in_turn() {
+        let tiles = |m, n, operations| TilesInTurn {
+            extents: [m, n],
+            sums: m * n,
+            operations,
+            computes: false,
+            by_maps: true,
+            blocks: 1,
         };
-        assert!(of([128, 128], 15, false));
-        assert!(!of([128, 128], 3, false));
-        assert!(!of([128, 128], 15, true));
-        assert!(!of([128, 256], 15, false));
+        let large = tiles(128, 128, 0);
+        assert!(large.chosen());
+        assert!(!tiles(128, 256, 15).chosen());
+        // Of small ones where much is computed.
+        assert!(!tiles(64, 256, 3).chosen());
+        assert!(!tiles(64, 128, 3).chosen());
+        assert!(tiles(64, 128, 15).chosen());
+        // Two products of a tile, an operand in registers, a result or a residual that threads move, several blocks.
+        let all = [
+            TilesInTurn {
+                sums: 2 * 128 * 128,
+                ..large
+            },
+            TilesInTurn {
+                computes: true,
+                ..large
+            },
+            TilesInTurn {
+                by_maps: false,
+                ..large
+            },
+            TilesInTurn { blocks: 2, ..large },
+        ];
+        assert!(!all.into_iter().any(TilesInTurn::chosen));
     }
 
     #[test]
@@ -505,7 +539,8 @@ mod tests {
     #[test]
     fn tiles_of_products_leave_room_for_stages() {
         let of = |elem, name| ProductTile::of(elem, &target(name)).extents;
-        assert_eq!(of(Elem::BF16, "sm_90a"), [128, 256, 64]);
+        assert_eq!(of(Elem::BF16, "sm_90a"), [128, 128, 64]);
+        assert_eq!(of(Elem::TF32, "sm_90a"), [128, 128, 32]);
         assert_eq!(of(Elem::BF16, "sm_80"), [128, 256, 64]);
         assert_eq!(of(Elem::BF16, "sm_89"), [128, 256, 32]);
         assert_eq!(of(Elem::F8E4M3, "sm_90a"), [128, 256, 128]);

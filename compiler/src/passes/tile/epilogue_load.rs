@@ -62,36 +62,42 @@ impl<'c> EpilogueLoad<'c> {
     }
 
     fn of(load: IrOp<'c>, function: IrOp<'c>, all: &[IrOp<'c>]) -> Option<Self> {
-        let of = tile::Load::of(load).filter(|of| of.fill().is_none())?;
         let products = nearest_products(load)?;
-        let by = ByMap::at(load, of.result(), function, all)?;
-        by.tensor_box.load(&by.buffer).ok()?;
-        issuable(load, &by.tensor_box, function).ok()?;
-        let tensor = tensor_of(of.view())?;
-        for op in all.iter().copied().filter(|op| accessed(*op).is_some()) {
-            let Some(written) = tile::written_view(op) else {
-                continue;
-            };
-            if tensor_of(written)? == tensor && !is_of_tile(load, op) {
-                return None;
-            }
-        }
-        let multiplied = users(of.result()).into_iter().any(|user| {
-            let spread = tile::ConvertLayout::of(user).map(tile::ConvertLayout::result);
-            TileOp::Dot.is(user)
-                || spread.is_some_and(|it| users(it).into_iter().any(|op| TileOp::Dot.is(op)))
-        });
-        (!multiplied && has_stage_for(products, &by.piece)).then_some(EpilogueLoad {
-            load,
-            by,
-            products,
-        })
+        let by = by_map(load, function, all)?;
+        has_stage_for(products, &by.piece).then_some(EpilogueLoad { load, by, products })
     }
 
     /// The tile.
     pub fn value(&self) -> IrValue<'c> {
         result_of(self.load, 0)
     }
+}
+
+/// The copies by a tensor map that could bring what a load gives, which is spread as sums are and no operand, to a role that has no tiles.
+pub(super) fn by_map<'c>(
+    load: IrOp<'c>,
+    function: IrOp<'c>,
+    all: &[IrOp<'c>],
+) -> Option<ByMap<'c>> {
+    let of = tile::Load::of(load).filter(|of| of.fill().is_none())?;
+    let by = ByMap::at(load, of.result(), function, all)?;
+    by.tensor_box.load(&by.buffer).ok()?;
+    issuable(load, &by.tensor_box, function).ok()?;
+    let tensor = tensor_of(of.view())?;
+    for op in all.iter().copied().filter(|op| accessed(*op).is_some()) {
+        let Some(written) = tile::written_view(op) else {
+            continue;
+        };
+        if tensor_of(written)? == tensor && !is_of_tile(load, op) {
+            return None;
+        }
+    }
+    let multiplied = users(of.result()).into_iter().any(|user| {
+        let spread = tile::ConvertLayout::of(user).map(tile::ConvertLayout::result);
+        TileOp::Dot.is(user)
+            || spread.is_some_and(|it| users(it).into_iter().any(|op| TileOp::Dot.is(op)))
+    });
+    (!multiplied).then_some(by)
 }
 
 /// The nearest loop of products in front of a load in its block.

@@ -6,16 +6,19 @@
 use super::gathers::GatheredTile;
 use super::multicast;
 use super::specialize_warps::is_accumulated;
+use super::tensor_box::TensorBox;
 use super::types::{Failed, tile_of};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, operations, parent, set_attribute, users,
 };
-use crate::passes::kernel_abi::blocks_of_tile;
+use crate::passes::kernel_abi::{blocks_of_tile, min_blocks};
 use crate::passes::user_error::user_error;
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, operation_key, result_of,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of, operation_key,
+    result_of,
 };
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
@@ -23,7 +26,7 @@ use cutec_dialects::tile::cost_model::TilesInTurn;
 use cutec_dialects::tile::{Precision, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
 /// The attribute of a kernel: how many warpgroups take turns.
@@ -196,9 +199,9 @@ fn is_of_launch(value: IrValue) -> bool {
     true
 }
 
-/// What the cost model has to know: the tiles of the products, and how much is computed of an element behind them.
+/// What the cost model has to know: the tiles of the products, what is held beside them, and how much is computed of an element behind them.
 fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTurn> {
-    let mut extents = [0, 0];
+    let (mut extents, mut sums, mut computes) = ([0, 0], 0, false);
     for dot in dots {
         let tile = tile_of(*dot, result_of(*dot, 0)).ok()?;
         let &[m, n] = &tile.shape[..] else {
@@ -207,25 +210,109 @@ fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTur
         if m * n > extents[0] * extents[1] {
             extents = [m, n];
         }
+        let of = tile::Dot::of(*dot)?;
+        if !continues(of) {
+            sums += m * n;
+        }
+        let mut factors = of.factors().into_iter();
+        computes |= factors.any(|factor| tile::Load::defining(factor).is_none());
     }
-    let mut inside = Vec::new();
-    collect_nested(function, &mut inside);
-    let (mut work, mut reads) = (0, false);
-    for op in inside {
-        let whole = op.result_count() == 1
-            && TileType::of(result_of(op, 0).r#type())
-                .and_then(Result::ok)
-                .is_some_and(|tile| tile.shape == extents);
-        reads |= TileOp::Load.is(op) && parent(op) == Some(function) && whole;
-        if TileOp::Map.is(op) && parent(op) == Some(function) && whole {
-            let body = blocks(op, 0).into_iter().next()?;
+    let mut operations = 0;
+    for map in top_of(function).filter(|op| TileOp::Map.is(*op)) {
+        if whole(result_of(map, 0), extents).is_some() {
+            let body = blocks(map, 0).into_iter().next()?;
             // All but the yield.
-            work += operations(body).len() as i64 - 1;
+            operations += self::operations(body).len() as i64 - 1;
         }
     }
     Some(TilesInTurn {
         extents,
-        operations: work,
-        reads,
+        sums,
+        operations,
+        computes,
+        by_maps: is_by_maps(function, extents),
+        blocks: min_blocks(function),
     })
+}
+
+fn top_of<'c>(function: IrOp<'c>) -> impl Iterator<Item = IrOp<'c>> {
+    blocks(function, 0).into_iter().flat_map(operations)
+}
+
+/// The elements of a tile as large as those of the products.
+fn whole(value: IrValue, extents: [i64; 2]) -> Option<Elem> {
+    let tile = TileType::of(value.r#type()).and_then(Result::ok)?;
+    (tile.shape == extents).then_some(tile.elem)
+}
+
+/// Whether all tiles as large as those of the products that a kernel writes leave by tensor maps, and what it reads beside its operands is
+/// one that can come through the buffers of its only result (`specialize_warps/residual.rs`).
+fn is_by_maps<'c>(function: IrOp<'c>, extents: [i64; 2]) -> bool {
+    let mut inside = Vec::new();
+    collect_nested(function, &mut inside);
+    let (mut read, mut written, mut turned) = (Vec::new(), Vec::new(), false);
+    for op in inside {
+        turned |= TileOp::Transpose.is(op) && whole(result_of(op, 0), extents).is_some();
+        let load = tile::Load::of(op).map(tile::Load::result);
+        let load = load.filter(|tile| !users(*tile).into_iter().any(|user| TileOp::Dot.is(user)));
+        let store = tile::Store::of(op).filter(|store| store.atomic().is_none());
+        let value = load.or(store.map(tile::Store::value));
+        let Some(elem) = value.and_then(|value| whole(value, extents)) else {
+            // What is added to memory or scattered is written by threads.
+            if tile::written_view(op).is_some() && store.is_none() {
+                return false;
+            }
+            continue;
+        };
+        let Some(tensor_box) = TensorBox::of(op, function, &extents)
+            .ok()
+            .filter(|_| parent(op) == Some(function))
+        else {
+            return false;
+        };
+        match load {
+            Some(_) => read.push((op, elem, tensor_box.fast())),
+            None => written.push((op, elem, tensor_box.fast())),
+        }
+    }
+    match read[..] {
+        [] => true,
+        [(load, elem, fast)] => {
+            let alike = |(_, of, along): &(IrOp, Elem, usize)| (*of, *along) == (elem, fast);
+            let stored = written.iter().all(alike) && written.len() == 1;
+            stored && !turned && becomes(load, written[0].0)
+        }
+        _ => false,
+    }
+}
+
+/// Whether maps make of what is loaded what one operation stores, and nothing else.
+fn becomes<'c>(load: IrOp<'c>, store: IrOp<'c>) -> bool {
+    let mut open = vec![result_of(load, 0)];
+    while let Some(value) = open.pop() {
+        for user in users(value) {
+            match TileOp::of(user) {
+                Some(TileOp::Map) => open.push(result_of(user, 0)),
+                _ if user == store => {}
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+/// Whether a product adds to the sums of another one, or of a loop in front.
+fn continues<'c>(dot: tile::Dot<'c>) -> bool {
+    let begun = match defining_op(dot.c()) {
+        Some(_) => Some(dot.c()),
+        None => parent(dot.op()).and_then(|of| {
+            let body = blocks(of, 0).into_iter().next()?;
+            let carried =
+                (1..body.argument_count()).find(|index| argument_of(body, *index) == dot.c())?;
+            // Behind the bounds and the step.
+            operands_of(of).nth(3 + carried - 1)
+        }),
+    };
+    let begun = begun.and_then(defining_op);
+    begun.is_some_and(|op| ScfOp::For.is(op) || TileOp::Dot.is(op))
 }

@@ -9,7 +9,8 @@
 //!
 //! - `stage`: stages of buffers. In a pipelined loop they rotate: `tile.iteration` of an access says of which iteration it
 //!   is, counted from the one that the loop computes; iterations share a stage where they are a multiple of the number
-//!   of stages apart. What `tile.copy_async` writes is written for the others when its thread has waited for it.
+//!   of stages apart. What `tile.copy_async` writes is written for the others when its thread has waited for it. What a write marked
+//!   `tile.own` writes over its warp alone has read.
 //! - `tensor`: tensors in global memory that the kernel writes.
 mod stage;
 mod tensor;
@@ -33,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tensor::{Effect, TensorAccess, Tensors};
 
-pub(super) use stage::ITERATION;
+pub(super) use stage::{ITERATION, OWN};
 pub(super) use tensor::written_tensors;
 
 /// Inserts the barriers of every kernel of the module.
@@ -242,7 +243,15 @@ impl<'c> Analysis<'c> {
             }
             TileOp::Write => {
                 let write = present(op, tile::Write::of(op))?;
-                self.of_stage(op, write.buffer(), state, true);
+                if op.attribute(OWN).is_ok() {
+                    let stage = Stage::of(op, write.buffer(), &mut self.stages);
+                    state.insert(Access::Stage {
+                        stage,
+                        writes: true,
+                    });
+                } else {
+                    self.of_stage(op, write.buffer(), state, true);
+                }
             }
             TileOp::CopyAsync => self.copy(op, state)?,
             TileOp::Commit => {

@@ -8,6 +8,9 @@ use std::collections::HashMap;
 /// loop computes.
 pub(in crate::passes::tile) const ITERATION: &str = "tile.iteration";
 
+/// The attribute of a write to places that no other warp has read since the last barrier before they were written.
+pub(in crate::passes::tile) const OWN: &str = "tile.own";
+
 /// A stage of a buffer; of an unknown iteration it may be any.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stage {

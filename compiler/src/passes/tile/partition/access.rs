@@ -21,7 +21,7 @@ use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tiler, Tree};
 use melior::ir::ValueLike;
 
 /// Bytes that divide where the buffer of a warpgroup begins: the widest swizzle repeats in them.
-const APART: i64 = 1024;
+pub(super) const APART: i64 = 1024;
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {

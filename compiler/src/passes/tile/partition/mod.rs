@@ -37,6 +37,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
+use access::APART;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
     results_of, value_key,
@@ -45,6 +46,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_layout::algebra::cosize_any;
 use exchange::Among;
 use layout_conversion::Conversion;
 use melior::Context;
@@ -172,19 +174,32 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
 
 /// Whether a tile can be spread in another way by what each thread or its warp holds, without shared memory.
 pub(super) fn is_within_warps(from: &TileType, to: &TileType) -> bool {
+    matches!(
+        conversion_of(from, to),
+        Some(Conversion::Registers(_) | Conversion::Lanes(_))
+    )
+}
+
+/// Bytes of shared memory through which a tile is spread in another way.
+pub(super) fn bytes_of_conversion(from: &TileType, to: &TileType) -> i64 {
+    let layout = match conversion_of(from, to) {
+        Some(Conversion::Registers(_) | Conversion::Lanes(_)) => return 0,
+        Some(Conversion::Memory { layout, .. }) => Some(layout),
+        None => None,
+    };
+    let size = layout.and_then(|layout| cosize_any(&layout).ok()?.as_static());
+    let bytes = from.elem.bytes_of(size.unwrap_or(from.size()));
+    (bytes + APART - 1) / APART * APART
+}
+
+fn conversion_of(from: &TileType, to: &TileType) -> Option<Conversion> {
     let spread = |tile: &TileType| {
         Some(Spread {
             tile: tile.clone(),
             layout: tile.layout.clone()?,
         })
     };
-    match (spread(from), spread(to)) {
-        (Some(from), Some(to)) => matches!(
-            layout_conversion::conversion(&from, &to),
-            Ok(Conversion::Registers(_) | Conversion::Lanes(_))
-        ),
-        _ => false,
-    }
+    layout_conversion::conversion(&spread(from)?, &spread(to)?).ok()
 }
 
 fn stands_in_map(op: IrOp) -> bool {

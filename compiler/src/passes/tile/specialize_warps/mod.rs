@@ -25,6 +25,7 @@ mod epilogue;
 mod gather;
 mod producer;
 mod queue;
+mod residual;
 mod results;
 mod ring;
 mod split;
@@ -69,6 +70,7 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use producer::Work;
 use queue::TileQueue;
+use residual::Residual;
 use results::{StoredResult, Threads};
 use ring::{By, Ring};
 use std::collections::HashSet;
@@ -127,6 +129,7 @@ fn of_function<'c>(
         return Err(report(function.location(), "has no end"));
     };
     let mut results = StoredResult::all(function, &all);
+    let mut residual = Residual::of(function, &all, &results).map_err(illegal)?;
     let reserved = StoredResult::bytes(&results);
     // Blocks that wait for each other have one tile each, and are no launch that begins early.
     let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
@@ -207,6 +210,12 @@ fn of_function<'c>(
         let parameter = add_tensor_map(context, function, map)?;
         result.allocate(&emit, parameter, before).map_err(illegal)?;
     }
+    if let (Some(residual), Some(result)) = (&mut residual, results.first()) {
+        let parameter = add_tensor_map(context, function, residual.map())?;
+        residual
+            .allocate(&emit, result, parameter)
+            .map_err(illegal)?;
+    }
     let gathers = rings.iter().any(Ring::is_gathered);
     let splits = rings.iter().any(Ring::is_split);
     // More threads than the one that begins copies would need the number of what is gathered or split, and all blocks of a cluster: these
@@ -225,6 +234,7 @@ fn of_function<'c>(
             .iter()
             .try_for_each(|ring| ring.init(emit, warpgroups))?;
         (queue.iter()).try_for_each(|queue| queue.init(emit, threads / WARP))?;
+        (residual.iter()).try_for_each(|residual| residual.init(emit))?;
         emit.ir.op(NvvmOp::FenceMbarrierInit, &[], &[], &[]);
         Ok(())
     })
@@ -315,8 +325,11 @@ fn of_function<'c>(
     consumers::begin(&emit, &rings).map_err(illegal)?;
     let turns = match fills {
         Some(fills) => {
-            let turns = Turns::begin(&mut emit, warp, &fills, &rings);
-            Some(turns.map_err(illegal)?)
+            let turns = Turns::begin(&mut emit, warp, &fills, &rings).map_err(illegal)?;
+            if let Some(residual) = &mut residual {
+                residual.begin(&emit, turns.number).map_err(illegal)?;
+            }
+            Some(turns)
         }
         None => None,
     };
@@ -343,7 +356,11 @@ fn of_function<'c>(
         body.map_err(illegal)?;
     }
     if !results.is_empty() {
-        results::wait_for_reads(&mut emit, of_results.first, 0).map_err(illegal)?;
+        let waits = emit.only_if(of_results.first, |emit| {
+            results::wait_for_reads(emit, 0);
+            Ok(())
+        });
+        waits.map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     let chains = Chain::all(&rings, warpgroups, roles.registers);
@@ -351,7 +368,12 @@ fn of_function<'c>(
         return Err(impossible("a product takes what another one gives"));
     }
     if let Some(turns) = &turns {
-        turns.wait(&mut emit, &rings, body).map_err(illegal)?;
+        let first = turns::first_read(&rings, body).map_err(illegal)?;
+        if let (Some(residual), Some(result)) = (&residual, results.first()) {
+            let fetched = residual.fetch(&mut emit, result, of_results, first);
+            fetched.map_err(illegal)?;
+        }
+        turns.wait(&mut emit, first);
     }
     let products = Ring::products(&rings);
     consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;
@@ -359,7 +381,8 @@ fn of_function<'c>(
         let passed = turns.pass_behind(&mut emit, &products, body);
         passed.map_err(illegal)?;
     }
-    results::emit(&mut emit, &results, &epilogue, &rings, of_results).map_err(illegal)?;
+    let read = (&epilogue[..], residual.as_ref());
+    results::emit(&mut emit, &results, read, &rings, of_results).map_err(illegal)?;
     for op in operations(body) {
         if Some(op) == begin {
             break;

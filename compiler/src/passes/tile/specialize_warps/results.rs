@@ -1,5 +1,6 @@
 //! Results that leave by tensor maps.
 use super::super::emits::Emits;
+use super::super::insert_barriers::OWN;
 use super::super::known_ops::only_computes;
 use super::super::pingpong::in_turn;
 use super::super::result_store::ByMap;
@@ -7,6 +8,7 @@ use super::super::stages::widen;
 use super::super::types::tile_of;
 use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
+use super::residual::Residual;
 use super::ring::Ring;
 use crate::passes::ir_utils::{
     blocks, clone, defining_op, erase, next_operation, operations, parent, same_block, set_operand,
@@ -23,7 +25,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Buffers of a result that leaves in pieces: one is written while the other is read.
-const BUFFERS: i64 = 2;
+pub(super) const BUFFERS: i64 = 2;
 
 /// A store, and the buffers that it goes through.
 pub(super) struct StoredResult<'c> {
@@ -106,36 +108,52 @@ impl<'c> StoredResult<'c> {
         Ok(())
     }
 
-    /// Stores a piece by the map: all threads write it to a buffer once what was stored from there has been read, then one
-    /// begins the copy.
+    fn made(&self) -> Result<[IrValue<'c>; 3], SemError> {
+        let missing = || SemError::Illegal("is no store by a map".into());
+        self.made.ok_or_else(missing)
+    }
+
+    /// The buffers.
+    pub fn allocated(&self) -> Result<IrValue<'c>, SemError> {
+        Ok(self.made()?[1])
+    }
+
+    /// Which of the buffers one is that has a number among those of these threads.
+    pub fn buffer_of(
+        &self,
+        emit: &Emit<'c>,
+        threads: Threads<'c>,
+        number: IrValue<'c>,
+    ) -> IrValue<'c> {
+        let Some(turn) = threads.turn else {
+            return number;
+        };
+        let own = emit.ir.constant(self.buffers(), "i32");
+        let own = emit.binary(ArithOp::Muli, turn, own);
+        emit.binary(ArithOp::Addi, own, number)
+    }
+
+    /// Stores a piece by the map: all threads write it to a buffer, from which nothing is stored any more, then one begins the copy.
+    /// A warp may have read in the buffer what it `overwrites`.
     fn store(
         &self,
         emit: &mut Emit<'c>,
         (number, value): (i64, IrValue<'c>),
-        stage: i64,
-        Threads { first, turn, .. }: Threads<'c>,
+        buffer: IrValue<'c>,
+        overwrites: bool,
+        threads: Threads<'c>,
     ) -> Result<(), SemError> {
-        let missing = || SemError::Illegal("is no store by a map".into());
-        let [made, buffers, ordered] = self.made.ok_or_else(missing)?;
-        let mut stage = emit.ir.constant(stage, "i32");
-        if let Some(turn) = turn {
-            let own = emit.ir.constant(self.buffers(), "i32");
-            let own = emit.binary(ArithOp::Muli, turn, own);
-            stage = emit.binary(ArithOp::Addi, own, stage);
+        let [made, buffers, ordered] = self.made()?;
+        let stage = self.buffer_of(emit, threads, buffer);
+        let mut attrs = emit.by_copy(self.copy.as_ref());
+        if overwrites {
+            attrs.push((OWN, emit.ir.unit()));
         }
-        emit.ir.op(
-            TileOp::Write,
-            &[value, buffers, stage],
-            &emit.by_copy(self.copy.as_ref()),
-            &[],
-        );
-        let fence = [
-            ("kind", emit.ir.attr("#nvvm.proxy_kind<async.shared>")),
-            ("space", emit.ir.attr("#nvvm.shared_space<cta>")),
-        ];
-        emit.ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
+        emit.ir
+            .op(TileOp::Write, &[value, buffers, stage], &attrs, &[]);
+        emit.fence_for_async_proxy();
         emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
-        emit.only_if(first, |emit| {
+        emit.only_if(threads.first, |emit| {
             let to = self.by.piece_coordinates(&emit.ir, number, |at| at)?;
             let from = emit.stage(ordered, stage)?;
             emit.ir.op(CuteOp::Copy, &[made, from, to], &[], &[]);
@@ -161,12 +179,22 @@ pub(super) struct Threads<'c> {
     pub turn: Option<IrValue<'c>>,
 }
 
+/// What results are made of that is read where they leave.
+#[derive(Clone, Copy)]
+enum Reads<'a, 'c> {
+    Nothing,
+    /// What comes through stages of a ring.
+    Stages(&'a PiecewiseLoad<'c>, &'a [Ring<'c>]),
+    /// What comes through the buffers of the result.
+    Buffers(&'a Residual<'c>),
+}
+
 /// Stores the results of a kernel, those that stand together piece by piece: what is computed for a piece is computed where it
 /// leaves, and what is loaded for it is read there.
 pub(super) fn emit<'c>(
     emit: &mut Emit<'c>,
     results: &[StoredResult<'c>],
-    loads: &[PiecewiseLoad<'c>],
+    (loads, residual): (&[PiecewiseLoad<'c>], Option<&Residual<'c>>),
     rings: &[Ring<'c>],
     threads: Threads<'c>,
 ) -> Result<(), SemError> {
@@ -174,9 +202,16 @@ pub(super) fn emit<'c>(
     let odd = groups.iter().any(|group| group.stores() % BUFFERS == 1);
     let mut read = Vec::new();
     for group in &groups {
-        let load = loads.iter().position(|load| group.takes(load, loads));
+        let load = loads
+            .iter()
+            .position(|load| group.takes_pieces(load, loads));
         read.extend(load);
-        group.emit(emit, load.map(|load| (&loads[load], rings)), odd, threads)?;
+        let reads = match (load, residual) {
+            (Some(load), _) => Reads::Stages(&loads[load], rings),
+            (None, Some(residual)) if group.takes(residual.load) => Reads::Buffers(residual),
+            (None, _) => Reads::Nothing,
+        };
+        group.emit(emit, reads, odd, threads)?;
     }
     for (number, load) in loads.iter().enumerate() {
         if !read.contains(&number) {
@@ -187,14 +222,14 @@ pub(super) fn emit<'c>(
 }
 
 /// Results with as many pieces of the same shape, with nothing between their stores but what computes them.
-struct Group<'a, 'c> {
+pub(super) struct Group<'a, 'c> {
     results: Vec<&'a StoredResult<'c>>,
     /// The maps between what they are made of and the stores, in their order.
     maps: Vec<IrOp<'c>>,
 }
 
 impl<'a, 'c> Group<'a, 'c> {
-    fn all(results: &'a [StoredResult<'c>]) -> Result<Vec<Self>, SemError> {
+    pub fn all(results: &'a [StoredResult<'c>]) -> Result<Vec<Self>, SemError> {
         let mut groups: Vec<Group<'a, 'c>> = Vec::new();
         for result in results {
             let joins = |group: &&mut Group<'a, 'c>| {
@@ -273,49 +308,62 @@ impl<'a, 'c> Group<'a, 'c> {
         self.pieces() * self.results.len() as i64
     }
 
-    /// Whether a load is read piece by piece for these: it alone comes through its ring, and nothing else takes what is made of it.
-    fn takes(&self, load: &PiecewiseLoad<'c>, all: &[PiecewiseLoad<'c>]) -> bool {
+    /// Whether what is loaded can be read where these leave: of several pieces nothing else takes what is made of it.
+    pub fn takes(&self, load: IrOp<'c>) -> bool {
         let Some(result) = self.results.last() else {
             return false;
         };
+        let mut behind = std::iter::successors(next_operation(load), |op| next_operation(*op));
         let inside = |op: IrOp<'c>| {
             self.maps.contains(&op) || self.results.iter().any(|result| result.store == op)
         };
-        let values = self
-            .maps
-            .iter()
-            .map(|map| result_of(*map, 0))
-            .chain([load.value()]);
-        self.pieces() > 1
-            && same_block(load.load(), result.store)
-            && load.is_alone(all)
-            && load.has_pieces(self.pieces(), &result.by.piece.shape)
-            && !users(load.value()).is_empty()
-            && values
-                .into_iter()
-                .all(|value| users(value).into_iter().all(inside))
+        let loaded = result_of(load, 0);
+        let mut values = self.maps.iter().map(|map| result_of(*map, 0));
+        let alone = |value| users(value).into_iter().all(inside);
+        behind.any(|op| op == result.store)
+            && !users(loaded).is_empty()
+            && (self.pieces() == 1 || alone(loaded) && values.all(alone))
+    }
+
+    /// Whether a load that comes through its ring alone is read piece by piece for these.
+    fn takes_pieces(&self, load: &PiecewiseLoad<'c>, all: &[PiecewiseLoad<'c>]) -> bool {
+        let shape = self.results.last().map(|result| &result.by.piece.shape);
+        let has_pieces = shape.is_some_and(|shape| load.has_pieces(self.pieces(), shape));
+        self.pieces() > 1 && load.is_alone(all) && has_pieces && self.takes(load.load())
     }
 
     fn emit(
         &self,
         emit: &mut Emit<'c>,
-        load: Option<(&PiecewiseLoad<'c>, &[Ring<'c>])>,
+        reads: Reads<'_, 'c>,
         odd: bool,
         threads: Threads<'c>,
     ) -> Result<(), SemError> {
         let Some(last) = self.results.last() else {
             return Ok(());
         };
+        let (mut stored, mut stage, mut buffer) = (0, None, None);
+        if let (Reads::Buffers(residual), 1) = (reads, self.pieces()) {
+            emit.before(residual.load);
+            let whole = residual.read_piece(emit, last, threads, 0, &mut buffer)?;
+            residual.erase(Some(whole));
+        }
         emit.before(last.store);
-        let (mut stored, mut stage) = (0, None);
         for number in 0..self.pieces() {
             emit.ir.location = last.store.location();
             let mut made = HashMap::new();
             let mut ends = false;
-            if let Some((load, rings)) = load {
-                let (piece, is_last) = load.read_piece(emit, rings, number, &mut stage)?;
-                made.insert(value_key(load.value()), piece);
-                ends = is_last;
+            match reads {
+                Reads::Stages(load, rings) => {
+                    let (piece, is_last) = load.read_piece(emit, rings, number, &mut stage)?;
+                    made.insert(value_key(load.value()), piece);
+                    ends = is_last;
+                }
+                Reads::Buffers(residual) if self.pieces() > 1 => {
+                    let piece = residual.read_piece(emit, last, threads, number, &mut buffer)?;
+                    made.insert(value_key(result_of(residual.load, 0)), piece);
+                }
+                Reads::Buffers(_) | Reads::Nothing => {}
             }
             for result in &self.results {
                 let value = match self.pieces() {
@@ -323,15 +371,24 @@ impl<'a, 'c> Group<'a, 'c> {
                     _ => self.piece(emit, result.value()?, number, &mut made)?,
                 };
                 emit.ir.location = result.store.location();
-                // With an odd number of stores the first buffer of a tile was the last one of the tile before.
-                let same = result.buffers() == 1 || (stored == 0 && odd);
-                wait_for_reads(emit, threads.first, if same { 0 } else { 1 })?;
-                emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
-                if let Some((load, rings)) = load.filter(|_| ends) {
+                let to = match buffer {
+                    Some(buffer) => buffer,
+                    None => {
+                        // With an odd number of stores the first buffer of a tile was the last one of the tile before.
+                        let same = result.buffers() == 1 || (stored == 0 && odd);
+                        emit.only_if(threads.first, |emit| {
+                            wait_for_reads(emit, if same { 0 } else { 1 });
+                            Ok(())
+                        })?;
+                        emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+                        emit.ir.constant(stored % result.buffers(), "i32")
+                    }
+                };
+                if let (Reads::Stages(load, rings), true) = (reads, ends) {
                     load.release(emit, rings, threads.leads)?;
                     ends = false;
                 }
-                result.store(emit, (number, value), stored % result.buffers(), threads)?;
+                result.store(emit, (number, value), to, buffer.is_some(), threads)?;
                 stored += 1;
             }
         }
@@ -343,8 +400,10 @@ impl<'a, 'c> Group<'a, 'c> {
                 erase(*map);
             }
         }
-        if let Some((load, _)) = load {
-            erase(load.load());
+        match reads {
+            Reads::Stages(load, _) => erase(load.load()),
+            Reads::Buffers(residual) if self.pieces() > 1 => residual.erase(None),
+            Reads::Buffers(_) | Reads::Nothing => {}
         }
         Ok(())
     }
@@ -395,15 +454,8 @@ impl<'a, 'c> Group<'a, 'c> {
     }
 }
 
-/// Waits until one thread's stores have read what they store, but for the last so many.
-pub(super) fn wait_for_reads<'c>(
-    emit: &mut Emit<'c>,
-    leads: IrValue<'c>,
-    left: i32,
-) -> Result<(), SemError> {
-    emit.only_if(leads, |emit| {
-        let left = [("group", emit.ir.i32(left)), ("read", emit.ir.unit())];
-        emit.ir.op(NvvmOp::CpAsyncBulkWaitGroup, &[], &left, &[]);
-        Ok(())
-    })
+/// Waits until this thread's stores have read what they store, but for the last so many.
+pub(super) fn wait_for_reads(emit: &Emit, left: i32) {
+    let left = [("group", emit.ir.i32(left)), ("read", emit.ir.unit())];
+    emit.ir.op(NvvmOp::CpAsyncBulkWaitGroup, &[], &left, &[]);
 }

@@ -127,17 +127,7 @@ impl<'c> Turns<'c> {
     }
 
     /// Waits for the turn in front of what first reads something of the rings in a tile, whose stages are not waited for yet.
-    pub fn wait(
-        &self,
-        emit: &mut Emit<'c>,
-        rings: &[Ring<'c>],
-        body: IrBlock<'c>,
-    ) -> Result<(), SemError> {
-        let copies = rings.iter().flat_map(|ring| &ring.copies);
-        let reads = copies.flat_map(|copy| &copy.reads);
-        let around: Vec<IrOp<'c>> = reads.filter_map(|read| ancestor_in(*read, body)).collect();
-        let first = operations(body).into_iter().find(|op| around.contains(op));
-        let first = first.ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))?;
+    pub fn wait(&self, emit: &mut Emit<'c>, first: IrOp<'c>) {
         remark(
             first.location(),
             "two warpgroups take turns, each with every other tile of its block: one multiplies while the other computes and stores its results",
@@ -147,7 +137,6 @@ impl<'c> Turns<'c> {
         let attrs = [("operandSegmentSizes", emit.ir.i32_array(&[1, 1, 0]))];
         let operands = [self.own, self.threads];
         emit.ir.op(NvvmOp::Barrier, &operands, &attrs, &[]);
-        Ok(())
     }
 
     /// Gives the turn to the other behind the last of these products of a tile, which may be under way.
@@ -176,6 +165,17 @@ impl<'c> Turns<'c> {
         let mut rings = rings.iter().zip(&self.fills);
         rings.try_for_each(|(ring, count)| ring.skip(emit, *count))
     }
+}
+
+/// The first operation of a block that is, or has inside, what reads something of the rings.
+pub(super) fn first_read<'c>(rings: &[Ring<'c>], block: IrBlock<'c>) -> Result<IrOp<'c>, SemError> {
+    let copies = rings.iter().flat_map(|ring| &ring.copies);
+    let reads = copies.flat_map(|copy| &copy.reads);
+    let around: Vec<IrOp<'c>> = reads.filter_map(|read| ancestor_in(*read, block)).collect();
+    let mut operations = operations(block).into_iter();
+    operations
+        .find(|op| around.contains(op))
+        .ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))
 }
 
 /// The last operation of a block that is, or has inside, one of some products.

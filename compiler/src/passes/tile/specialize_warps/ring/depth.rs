@@ -1,5 +1,5 @@
 //! How many stages rings have.
-use super::super::super::partition::is_within_warps;
+use super::super::super::partition::bytes_of_conversion;
 use super::super::super::stages::depth_of;
 use super::super::super::types::{Failed, operand, tile_of, view_of};
 use super::Ring;
@@ -11,6 +11,9 @@ use cutec_dialects::tile::cost_model::Stages;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::operation::OperationLike;
 
+/// Bytes of the barriers of a ring: of stages that are filled, free and split, each as aligned as a buffer.
+const BARRIERS: i64 = 3 * 128;
+
 /// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
 /// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit. Of other buffers that threads share
 /// there are as many as warpgroups take turns.
@@ -21,6 +24,7 @@ pub(super) fn deepen<'c>(
     mut others: i64,
     in_turn: i64,
 ) -> Result<(), Failed<'c>> {
+    others += BARRIERS * rings.len() as i64;
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
             let buffer = result_of(op, 0);
@@ -32,9 +36,7 @@ pub(super) fn deepen<'c>(
             // What goes through shared memory has a buffer there.
             let from = tile_of(op, operand(op, 0)?)?;
             let tile = tile_of(op, result_of(op, 0))?;
-            if !is_within_warps(&from, &tile) {
-                others += in_turn * tile.elem.bytes_of(tile.size());
-            }
+            others += in_turn * bytes_of_conversion(&from, &tile);
         }
     }
     let mut said = Vec::new();
