@@ -369,11 +369,11 @@ fn of_function<'c>(
     }
     if let Some(turns) = &turns {
         let first = turns::first_read(&rings, body).map_err(illegal)?;
+        turns.wait(&mut emit, first);
         if let (Some(residual), Some(result)) = (&residual, results.first()) {
             let fetched = residual.fetch(&mut emit, result, of_results, first);
             fetched.map_err(illegal)?;
         }
-        turns.wait(&mut emit, first);
     }
     let products = Ring::products(&rings);
     consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;

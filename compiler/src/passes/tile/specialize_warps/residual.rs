@@ -1,9 +1,10 @@
 //! What an epilogue reads where warpgroups take turns: through the buffers that its result leaves through.
 //!
 //! A stage of the operands' ring would be filled for it in front of the next tile's operands, which the other warpgroup waits for, and
-//! registers of a whole tile are none beside the sums. So a thread of the warpgroup begins the copies of the first pieces in front of its turn,
-//! as soon as the buffers' last stores have read them. They come while either multiplies. Each is read where its part of the result is
-//! computed, which is written over it; a piece that no buffer was left for comes once the store from the oldest has read it.
+//! registers of a whole tile are none beside the sums. So a thread of the warpgroup begins the copies of the first pieces when it has the
+//! turn, once the stores from the buffers have read them: earlier they would be ahead of operands that the other one waits for. They come
+//! under the products. Each is read where its part of the result is computed, which is written over it; a piece that no buffer was left for
+//! comes once the store from the oldest has read it.
 use super::super::emits::Emits;
 use super::super::epilogue_load::by_map;
 use super::super::pingpong::{IN_TURN, in_turn};

@@ -22,7 +22,7 @@ use cutec_layout::{AnyLayout, Layout, Tree, Width};
 pub(super) const SPLITTING: i64 = 2 * WARP;
 /// The first of them, behind those that multiply.
 pub(super) const FIRST: i64 = 2 * WARP;
-/// Numbers that a thread reads at once, and how often before it writes the first.
+/// Numbers that a thread reads at once, and how often before the first and between those that it writes.
 const VECTOR: i64 = 4;
 const AHEAD: i64 = 4;
 /// The bits of an f32 that tensor cores take.
@@ -74,15 +74,21 @@ pub(super) fn split<'c>(
         emit.ir.op(CuteOp::Copy, &[atom, one, other], &[], &[]);
     };
     let passes: Vec<i64> = (0..rows / lines).collect();
-    for group in passes.chunks(AHEAD as usize) {
-        let mut read = Vec::new();
-        for pass in group {
+    let read = |group: &[i64]| -> Result<Vec<(IrValue<'c>, IrValue<'c>)>, SemError> {
+        let each = group.iter().map(|pass| {
             let line = emit.binary(ArithOp::Addi, line, number(pass * lines));
             let held = registers(emit);
             copy(at(emit, from, [line, vector])?, held);
-            read.push((line, held));
-        }
-        for (line, held) in read {
+            Ok((line, held))
+        });
+        each.collect()
+    };
+    // The next ones are read before these are written, behind which nobody would move them.
+    let mut groups = passes.chunks(AHEAD as usize);
+    let mut next = groups.next().map(read).transpose()?;
+    while let Some(held) = next {
+        next = groups.next().map(read).transpose()?;
+        for (line, held) in held {
             let small = small_parts(emit, held)?;
             copy(small, at(emit, to, [line, vector])?);
         }
