@@ -2,7 +2,7 @@
 //!
 //! The instruction ignores what of f32 is below tf32, 13 bits. Factors that are rounded to tf32 before, by `cvt.rna` (to the nearest,
 //! ties away from zero), are as near as tf32 gets. Split, a number x is big + small, big = tf32(x) and small = x - big, of which the
-//! instruction takes all but 2⁻²³ of x at most; a · b is small · big + big · small + big · big then, and what is left out 2⁻²² of it at most.
+//! instruction takes all but 2⁻²³ of x at most; a · b is small · big + big · small + big · big then, and what is left out 2⁻²² of it at most (2⁻²¹ where b is split in shared memory, `specialize_warps/split.rs`).
 //! Tensor cores cut off what they add up, so the three products of each block of k begin with zeros and are added to the sums in
 //! f32, which rounds: row of instructions by row, such that few registers hold what is to be added.
 use super::super::emits::Emits;
