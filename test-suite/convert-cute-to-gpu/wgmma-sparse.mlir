@@ -21,9 +21,10 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   // CHECK-SAME: {$8, $9, $10, $11, $12, $13, $14, $15}, $37, $38, $39, 1, $36, 1, 1, 0, 0; }
   // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, $40, $41, $42, 1, p
   // CHECK-SAME: {$8, $9, $10, $11, $12, $13, $14, $15}, $43, $44, $45, 1, p
+  // CHECK-SAME: wgmma.commit_group.sync.aligned;{{.*}}wgmma.wait_group.sync.aligned 0;"
   // CHECK-SAME: 8,9,10,11,12,13,14,15,b,l,l,r,b,l,l,r,l,l,r,l,l,r,~{memory}"
   // CHECK-NOT: wgmma.mma_async
-  // CHECK: nvvm.wgmma.commit.group.sync.aligned
+  // CHECK: gpu.return
   gpu.func @from_shared_memory(%on: i1) kernel {
     %mma = cute.static : !mma
     %a = cute.memref.alloc_smem() : () -> !stage_a
@@ -38,7 +39,7 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   }
 
   // CHECK-LABEL: gpu.func @from_registers
-  // CHECK: wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 0, p, 1, 1; }"
+  // CHECK: wgmma.mma_async.sp.sync.aligned.m64n16k64.f32.e4m3.e4m3 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 0, p, 1, 1; }
   gpu.func @from_registers() kernel {
     %mma = cute.static : !rs
     %a = cute.memref.alloca() : () -> !bytes_a

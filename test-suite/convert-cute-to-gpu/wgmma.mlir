@@ -20,16 +20,15 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   // Of B, which lies 8192 bytes behind A: 512 units of 16 bytes.
   // CHECK: %[[B:.*]] = arith.constant 66048 : i32
   // CHECK: arith.addi %[[LOW]], %[[B]] overflow<nsw> : i32
-  // One piece of assembly from the fence on. The first of the k-blocks alone may overwrite.
+  // One piece of assembly from the fence to the wait. The first of the k-blocks alone may overwrite.
   // CHECK: llvm.inline_asm has_side_effects "wgmma.fence.sync.aligned;{{.*}}{ wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $17, $18, $16, 1, 1, 0, 0; }
   // CHECK-SAME: { .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, $19, $20, p, 1, 1, 0, 0; }
   // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, $21, $22, p
   // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, $23, $24, p
+  // CHECK-SAME: wgmma.commit_group.sync.aligned;{{.*}}wgmma.wait_group.sync.aligned 0;"
   // CHECK-SAME: "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,b,l,l,l,l,l,l,l,l,~{memory}"
   // CHECK-COUNT-8: llvm.extractvalue
-  // CHECK-NOT: {{wgmma.mma_async|llvm.extractvalue}}
-  // CHECK: nvvm.wgmma.commit.group.sync.aligned
-  // CHECK: llvm.inline_asm has_side_effects "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,~{memory}"
+  // CHECK-NOT: {{wgmma|llvm.extractvalue}}
   gpu.func @from_shared_memory(%on: i1) kernel {
     %mma = cute.static : !mma
     %a = cute.memref.alloc_smem() : () -> !stage_a
@@ -46,8 +45,8 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   // CHECK-LABEL: gpu.func @from_registers
   // CHECK: "wgmma.fence.sync.aligned;", "=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=r,=f
   // CHECK: "{ .reg .pred p; setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, p, 1, 1, 1; }
-  // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, {$31, $32, $33, $34}, $35, p, 1, 1, 1; }"
-  // CHECK: "wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0
+  // CHECK-SAME: {$0, $1, $2, $3, $4, $5, $6, $7}, {$31, $32, $33, $34}, $35, p, 1, 1, 1; }
+  // CHECK-SAME: wgmma.commit_group.sync.aligned;{{.*}}wgmma.wait_group.sync.aligned 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0
   gpu.func @from_registers() kernel {
     %mma = cute.static : !rs
     %a = cute.memref.alloca() : () -> !regs
@@ -94,7 +93,7 @@ gpu.module @products attributes {cute.target = #cute.target<"sm_90a">} {
   // CHECK: p, 1, 1, 1; }", "=f
   // CHECK: nvvm.barrier0
   // CHECK: wgmma.mma_async
-  // CHECK: nvvm.wgmma.commit.group.sync.aligned
+  // CHECK-SAME: wgmma.commit_group.sync.aligned;", "=f
   gpu.func @apart() kernel {
     %mma = cute.static : !rs
     %a = cute.memref.alloca() : () -> !one

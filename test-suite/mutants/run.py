@@ -354,7 +354,7 @@ KEPT = [
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 3),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^(wgmma_fence|gemm)\(",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
-    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^wgmma_wait\(1\)",
+    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^(wgmma_wait\(1\)|gemm\()",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^gemm_(3|skinny|split_k)", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),

@@ -288,6 +288,14 @@ impl<'c> Lowering<'c> {
             self.dead.push(op);
             return Ok(());
         }
+        if NvvmOp::WgmmaCommitGroup.is(op) {
+            // Behind anything but products it stays.
+            let text = "wgmma.commit_group.sync.aligned;";
+            if self.add_to_piece(text, &[]).is_some() {
+                self.dead.push(op);
+            }
+            return Ok(());
+        }
         if NvvmOp::Griddepcontrol.is(op) {
             self.grid_dependency(op)?;
             self.dead.push(op);

@@ -4,7 +4,7 @@
 //! between which nothing happens are one piece: each accumulator goes in once and comes out once, and what tells the products
 //! apart is computed in front of all of them. They are of one place in the source, for a piece has one position: a simulator
 //! finds by it which buffers an instruction may read. The fence in front of them belongs to the piece too, wherever it
-//! stands in the source: it takes the same accumulators.
+//! stands in the source, and the commit and the wait behind them: they take the same accumulators.
 use super::Lowering;
 use super::wgmma::MEMORY;
 use crate::passes::ir_utils::{
@@ -83,13 +83,58 @@ impl<'c> Lowering<'c> {
             .filter(|piece| at.is_some_and(|at| piece.is_joined_by(&product, at)))
             .unwrap_or_default();
         let sums = piece.add(product);
+        self.assemble(piece, at);
+        match &self.products {
+            Some(piece) => piece.after[sums].to_vec(),
+            None => Vec::new(),
+        }
+    }
 
+    /// Adds an instruction without operands of its own to the piece that nothing happens behind, with the registers that it takes and their
+    /// constraints: these as they come out. `None` where there is no such piece; then nothing joins one any more.
+    pub(super) fn add_to_piece(
+        &mut self,
+        text: &str,
+        registers: &[(IrValue<'c>, &'static str)],
+    ) -> Option<Vec<IrValue<'c>>> {
+        let Insertion::Before(at) = self.emitter.ir.insertion else {
+            return None;
+        };
+        let mut piece = self.products.take()?;
+        let between = piece.until(at)?;
+        let made = |value: IrValue<'c>| {
+            let op = defining_op(value).map(|op| operation_key(op));
+            !piece.after.contains(&value) && op.is_some_and(|op| between.contains(&op))
+        };
+        let used = |field: &IrValue<'c>| !users(*field).is_empty();
+        if registers.iter().any(|(value, _)| made(*value)) || piece.after.iter().any(used) {
+            return None;
+        }
+        let places: Vec<usize> = registers
+            .iter()
+            .map(|(value, letter)| piece.place_of_register(*value, letter))
+            .collect();
+        piece.instructions.push(Instruction {
+            text: vec![Piece::Text(text.to_owned())],
+            sums: 0..0,
+            operands: piece.operands.len(),
+        });
+        let here = self.emitter.ir.location;
+        self.emitter.ir.location = piece.place().unwrap_or(here);
+        self.assemble(piece, Some(at));
+        self.emitter.ir.location = here;
+        let piece = self.products.as_ref()?;
+        Some(places.into_iter().map(|place| piece.after[place]).collect())
+    }
+
+    /// Emits a piece in place of what there was of it.
+    fn assemble(&mut self, mut piece: Products<'c>, at: Option<IrOp<'c>>) {
         let types: Vec<Type<'c>> = piece.before.iter().map(|sum| sum.r#type()).collect();
         let result = self.emitter.ir.struct_type(&types);
         let taken = piece.operands.iter().map(|operand| operand.value);
         let taken: Vec<_> = piece.before.iter().copied().chain(taken).collect();
         let out = self.assembly(&piece.text(), &piece.constraints(), &taken, Some(result));
-        let Some(out) = out else { return Vec::new() };
+        let Some(out) = out else { return };
         // What came out of the products before comes out of all of them.
         for field in piece.after.iter().copied().filter_map(defining_op) {
             set_operand(field, 0, out);
@@ -106,9 +151,7 @@ impl<'c> Lowering<'c> {
         if let Some(joined) = std::mem::replace(&mut piece.op, defining_op(out)) {
             erase(joined);
         }
-        let fields = piece.after[sums].to_vec();
         self.products = Some(piece);
-        fields
     }
 }
 
@@ -122,20 +165,9 @@ impl<'c> Products<'c> {
     /// Whether a product in front of an operation may be one piece with these: nothing happens between, nothing takes what has
     /// come out of these but the product as its accumulator, which is one of theirs or none of it is. A fence begins a piece.
     fn is_joined_by(&self, product: &Product<'c>, at: IrOp<'c>) -> bool {
-        let mut between = HashSet::new();
-        let mut next = self.op.and_then(next_operation);
-        loop {
-            match next {
-                Some(op) if op == at => break,
-                // What there is of `cute`, and of fences, is lowered: what it does stands in front of it.
-                Some(op) if CuteOp::of(op).is_some() || NvvmOp::WgmmaFence.is(op) => {}
-                Some(op) if has_no_effect(op) || LlvmOp::Load.is(op) => {
-                    between.insert(operation_key(op));
-                }
-                _ => return false,
-            }
-            next = next.and_then(next_operation);
-        }
+        let Some(between) = self.until(at) else {
+            return false;
+        };
         let in_time = |operand: &Operand<'c>| {
             let computed = defining_op(operand.value);
             !operand.beside || computed.is_none_or(|op| !between.contains(&operation_key(op)))
@@ -147,6 +179,34 @@ impl<'c> Products<'c> {
             && product.operands.iter().all(in_time)
             && !product.operands.iter().any(comes_out)
             && (self.place_of(&product.sums).is_some() || !sums.any(|sum| self.after.contains(sum)))
+    }
+
+    /// What is computed between the piece and an operation, if nothing else happens there.
+    fn until(&self, at: IrOp<'c>) -> Option<HashSet<usize>> {
+        let mut between = HashSet::new();
+        let mut next = self.op.and_then(next_operation);
+        loop {
+            match next {
+                Some(op) if op == at => return Some(between),
+                // What there is of `cute`, and of what is in pieces, is lowered: what it does stands in front of it.
+                Some(op) if CuteOp::of(op).is_some() || is_of_piece(op) => {}
+                Some(op) if has_no_effect(op) || LlvmOp::Load.is(op) => {
+                    between.insert(operation_key(op));
+                }
+                _ => return None,
+            }
+            next = next.and_then(next_operation);
+        }
+    }
+
+    /// Where a register stands among those that come out, or, if it does not yet, those that go in.
+    fn place_of_register(&mut self, value: IrValue<'c>, letter: &'static str) -> usize {
+        let known = self.after.iter().position(|field| *field == value);
+        known.unwrap_or_else(|| {
+            self.letters.push(letter);
+            self.before.push(value);
+            self.before.len() - 1
+        })
     }
 
     /// Where an accumulator stands among those that come out.
@@ -198,4 +258,12 @@ impl<'c> Products<'c> {
         let all = outputs.chain(inputs).chain(operands);
         all.chain([MEMORY.to_owned()]).collect::<Vec<_>>().join(",")
     }
+}
+
+/// Whether an operation is lowered to a line of a piece, where there is one.
+fn is_of_piece(op: IrOp) -> bool {
+    matches!(
+        NvvmOp::of(op),
+        Some(NvvmOp::WgmmaFence | NvvmOp::WgmmaCommitGroup | NvvmOp::WgmmaWaitGroup)
+    )
 }

@@ -219,11 +219,19 @@ impl<'c> Lowering<'c> {
             }
             return;
         }
+        let values: Vec<IrValue<'c>> = tied.iter().map(|tied| tied.value).collect();
+        let registers: Vec<_> = values.iter().copied().zip(letters.clone()).collect();
+        if let Some(fields) = self.add_to_piece(&text, &registers) {
+            for (tied, value) in tied.into_iter().zip(fields) {
+                let Register { base, start, .. } = tied.register;
+                self.store_slot(base, start, value, tied.register.bytes());
+            }
+            return;
+        }
         let outputs = letters.iter().map(|letter| format!("={letter}"));
         let inputs = (0..tied.len()).map(|at| at.to_string());
         let constraints = outputs.chain(inputs).chain([MEMORY.to_owned()]);
         let constraints = constraints.collect::<Vec<_>>().join(",");
-        let values: Vec<IrValue<'c>> = tied.iter().map(|tied| tied.value).collect();
         let types: Vec<Type<'c>> = values.iter().map(|value| value.r#type()).collect();
         let result = match types[..] {
             [] => None,

@@ -11,8 +11,8 @@ use cutec_dialects::tile::cost_model::Stages;
 use cutec_layout::algebra::cosize_any;
 use melior::ir::operation::OperationLike;
 
-/// Bytes of the barriers of a ring: of stages that are filled, free and split, each as aligned as a buffer.
-const BARRIERS: i64 = 3 * 128;
+/// Bytes of barriers of all stages, which are as aligned as a buffer.
+const BARRIERS: i64 = 128;
 
 /// Gives rings in loops as many stages as the loop says, or as the cost model chooses of what fits, where so many warpgroups multiply and
 /// so many blocks share a multiprocessor; then those of what is loaded for each tile two, if they fit. Of other buffers that threads share
@@ -24,7 +24,10 @@ pub(super) fn deepen<'c>(
     mut others: i64,
     in_turn: i64,
 ) -> Result<(), Failed<'c>> {
-    others += BARRIERS * rings.len() as i64;
+    for ring in rings.iter() {
+        // Of stages that are full, empty and split.
+        others += BARRIERS * if ring.is_split() { 3 } else { 2 };
+    }
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
             let buffer = result_of(op, 0);
