@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random valid kernels, each with the reference that it is compared with.
 
-    run.py CUTEC [--seed S] [--count N] [--level thread|tile] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
+    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
 
 Writes a .cute file of N kernels with a `test` block each and runs `cutec test` on it: in the simulator with
 the check for races and in K schedules, or on a GPU. The same seed is the same file everywhere, so what a GPU
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from products import products
 from tiles import tiles
 
 
@@ -243,7 +244,7 @@ test {name} {{
 """
 
 
-KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles]}
+KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles], "product": [products]}
 
 
 def generate(level, seed, count):
@@ -261,6 +262,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=14)
     parser.add_argument("--level", choices=KINDS, default="thread")
+    parser.add_argument("--arch", help="the target; cutec's if nothing is said")
     parser.add_argument("--device", default="sim")
     parser.add_argument("--schedules", type=int, default=3)
     parser.add_argument("--without-barriers", action="store_true",
@@ -275,6 +277,8 @@ def main():
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         command = [options.cutec, "test", "--device", options.device, path]
+        if options.arch:
+            command += ["--arch", options.arch]
         if options.device == "sim":
             command += ["--check", "--schedules", str(options.schedules)]
         return subprocess.run(command, check=False).returncode

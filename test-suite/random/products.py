@@ -1,0 +1,133 @@
+"""Random products at tile level, of any layout and size, and what is done with their sums, each with a reference in f64.
+
+What follows a product is a sequence of steps on its tile; the text of an element of the reference grows beside it. Which instructions,
+warps, buffers and roles serve a kernel is left to the compiler, so that all its ways are taken that the steps allow.
+"""
+SHORT = ("f16", "bf16")
+
+
+class Product:
+    """Kernel and reference as they grow."""
+
+    def __init__(self, rng, name):
+        self.rng, self.name = rng, name
+        self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], []
+        self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
+        self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256)])
+        self.bk = rng.choice([32, 64]) if self.type in SHORT else 32
+        self.m, self.n = (8 * rng.randint(1, 40) for _ in range(2))
+        self.k = 8 * rng.randint(0, 20)
+        # Neighbours of a row of the result.
+        self.divides = rng.choice([8, 8, 8, 1])
+        if self.divides == 1:
+            self.n += rng.randint(0, 7)
+
+    def parameter(self, name, element, extents, by_columns=False, mutable=False):
+        stride = f" : (1, ld{name})" if by_columns else ""
+        self.params.append(f"{name}: {'mut ' if mutable else ''}tensor<{element}, ({extents[0]}, {extents[1]}){stride}>")
+        if by_columns:
+            self.promises.append(f"ld{name} % 8 == 0")
+
+    def tensor(self, prefix, element, by_columns=False, mutable=False):
+        """One of the shape of the result; the name of it."""
+        name = f"{prefix}{len(self.params)}"
+        by_columns = by_columns and self.m % 8 == 0
+        self.parameter(name, element, ("m", "n"), by_columns, mutable)
+        layout = f" : (1, {self.m})" if by_columns else ""
+        value = {True: "poison", False: "random"}[mutable]
+        self.data.append(f"{'var' if mutable else 'let'} {name} = {value}<{element}>(({self.m}, {self.n}){layout});")
+        return name
+
+    def operands(self):
+        """The product, in `sums`; the text of an element of it."""
+        for name, rows, extent in (("a", "m", self.m), ("b", "n", self.n)):
+            by_columns = self.rng.random() < 0.25 and extent % 8 == 0 and self.type in SHORT
+            self.parameter(name, self.type, (rows, "k"), by_columns)
+            layout = f" : (1, {extent})" if by_columns else ""
+            self.data.append(f"let {name} = random<{self.type}>(({extent}, {self.k}){layout});")
+        self.promises.append("k % 8 == 0")
+        bm, bn, bk = self.bm, self.bn, self.bk
+        multiply = f"sums += dot(a.tile(({bm}, {bk}), (tile.m, t)), b.tile(({bn}, {bk}), (tile.n, t)));"
+        self.body.append(f"var sums = zeros<f32>({bm}, {bn});")
+        self.body.append(f"pipeline for t in tiles(k, {bk}) {{ {multiply} }}")
+        element = "exact[i, j]"
+        if self.rng.random() < 0.15:
+            # Again, with what is left of half of k.
+            self.body.append(f"pipeline for t in 0..k / {2 * bk} {{ {multiply} }}")
+            covered = self.k // (2 * bk) * bk
+            self.data.append(f"var again = zeros<f64>({self.m}, {self.n});")
+            self.data.append(f"again[i, j] = sum(l in 0..{covered}) {{ a[i, l] * b[j, l] }};" if covered else "again[i, j] = 0.0;")
+            element = "(exact[i, j] + again[i, j])"
+        self.data.append(f"var exact = zeros<f64>({self.m}, {self.n});")
+        self.data.append("exact[i, j] = sum(l) { a[i, l] * b[j, l] };")
+        return element
+
+    def bias(self, value, element):
+        name = f"bias{len(self.params)}"
+        by_rows = self.rng.random() < 0.4
+        if by_rows:
+            self.params.append(f"{name}: tensor<f32, (m, 1)>")
+            self.data.append(f"let {name} = random<f32>({self.m}, 1);")
+            return f"{value} + {name}.tile(({self.bm}, 1), (tile.m, 0))", f"({element} + {name}[i, 0])"
+        self.params.append(f"{name}: tensor<f32, n>")
+        self.data.append(f"let {name} = random<f32>({self.n});")
+        return f"{value} + {name}.tile({self.bn}, tile.n)", f"({element} + {name}[j])"
+
+    def relu(self, value, element):
+        return f"max({value}, 0.0)", f"max({element}, 0.0)"
+
+    def scale(self, value, element):
+        return f"({value}) * 0.5 + 1.0", f"({element} * 0.5 + 1.0)"
+
+    def residual(self, value, element):
+        name = self.tensor("x", self.rng.choice([self.result, self.result, "f32", "f16"]), self.rng.random() < 0.2)
+        tile = f"f32({name}.tile(({self.bm}, {self.bn}), (tile.m, tile.n)))"
+        return f"({value}) + {tile}", f"({element} + {name}[i, j])"
+
+    def store(self, value, element):
+        kind = self.rng.random()
+        place = f"({self.bm}, {self.bn}), (tile.m, tile.n)"
+        if kind < 0.15:
+            name = f"y{len(self.params)}"
+            self.parameter(name, "f32", ("m", "n"), mutable=True)
+            self.data.append(f"var {name} = zeros<f32>({self.m}, {self.n});")
+            self.body.append(f"atomic_add({name}.tile({place}), {value});")
+        elif kind < 0.3:
+            name = f"y{len(self.params)}"
+            self.parameter(name, self.result, ("n", "m"), mutable=True)
+            self.data.append(f"var {name} = poison<{self.result}>({self.n}, {self.m});")
+            self.body.append(f"{name}.tile(({self.bn}, {self.bm}), (tile.n, tile.m)) = transpose({self.result}({value}));")
+            self.checks.append(f"assert_close({name}[j, i], {element}, rtol = 0.03, atol = 0.03);")
+            return
+        else:
+            name = self.tensor("y", self.result, self.rng.random() < 0.2, mutable=True)
+            self.body.append(f"{name}.tile({place}) = {self.result}({value});")
+        self.checks.append(f"assert_close({name}[i, j], {element}, rtol = 0.03, atol = 0.03);")
+
+    def text(self):
+        self.result = self.rng.choice([self.type if self.type in SHORT else "f32", "f32", "f16"])
+        element, steps = self.operands(), [self.bias, self.relu, self.scale, self.residual, self.residual]
+        value = "sums"
+        for number in range(self.rng.randint(0, 4)):
+            value, element = self.rng.choice(steps)(value, element)
+            if self.rng.random() < 0.3:
+                self.body.append(f"let v{number} = {value};")
+                value = f"v{number}"
+                if self.rng.random() < 0.3:
+                    self.store(value, element)
+        self.store(value, element)
+        if self.divides == 8:
+            self.promises.append("n % 8 == 0")
+        if any("y" == param[0] and "(n, m)" in param for param in self.params):
+            self.promises.append("m % 8 == 0")
+        names = ", ".join(param.split(":")[0] for param in self.params)
+        launch = f"launch tiles(m / {self.bm}, n / {self.bn})" + self.rng.choice(["", "", ", raster(2)", ", pingpong(false)"])
+        return "\n".join([
+            f"kernel {self.name}({', '.join(self.params)})", f"where {', '.join(self.promises)}", launch, "{",
+            *("    " + line for line in self.body), "}", f"test {self.name} {{", *("    " + line for line in self.data),
+            f"    {self.name}({names});", *("    " + line for line in self.checks), "}", ""])
+
+
+def products(rng, name):
+    """A product and what follows it."""
+    return Product(rng, name).text()
