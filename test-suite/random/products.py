@@ -13,7 +13,7 @@ class Product:
         self.rng, self.name = rng, name
         self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], []
         self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
-        self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256)])
+        self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256), (128, 256)])
         self.bk = rng.choice([32, 64]) if self.type in SHORT else 32
         self.m, self.n = (8 * rng.randint(1, 40) for _ in range(2))
         self.k = 8 * rng.randint(0, 20)
@@ -51,7 +51,7 @@ class Product:
         self.body.append(f"var sums = zeros<f32>({bm}, {bn});")
         self.body.append(f"pipeline for t in tiles(k, {bk}) {{ {multiply} }}")
         element = "exact[i, j]"
-        if self.rng.random() < 0.15:
+        if self.bm * self.bn <= 128 * 128 and self.rng.random() < 0.15:
             # Again, with what is left of half of k.
             self.body.append(f"pipeline for t in 0..k / {2 * bk} {{ {multiply} }}")
             covered = self.k // (2 * bk) * bk

@@ -6,7 +6,7 @@ use super::super::types::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{hints_of, present};
 use cutec_dialects::atoms::{CopyAtom, UniversalCopy};
-use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_value;
@@ -96,19 +96,55 @@ impl<'c> Partition<'c> {
         elem: Elem,
         layout: AnyLayout,
     ) -> Result<IrValue<'c>, SemError> {
-        let Some(turn) = self.turn else {
-            return Ok(self.alloc(elem, Space::Smem, layout));
+        let rank = layout.inner().rank();
+        let all = self.of_turns(elem, layout)?;
+        let all = self.alloc(elem, Space::Smem, all);
+        self.own(all, rank)
+    }
+
+    /// The same for what all of a kind in loops go through one after the other: each waits at a barrier before it writes.
+    pub(super) fn shared_in_loops(
+        &mut self,
+        elem: Elem,
+        layout: AnyLayout,
+    ) -> Result<IrValue<'c>, SemError> {
+        let rank = layout.inner().rank();
+        let mut known = self.in_loops.iter();
+        let known = known.find(|(of, as_it, _)| (*of, as_it) == (elem, &layout));
+        let all = match known {
+            Some((.., all)) => *all,
+            None => {
+                let all = self.of_turns(elem, layout.clone())?;
+                let here = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
+                let all = self.alloc(elem, Space::Smem, all);
+                self.ir.insertion = here;
+                self.in_loops.push((elem, layout, all));
+                all
+            }
         };
+        self.own(all, rank)
+    }
+
+    /// The part of a warpgroup, where each has its own.
+    fn own(&mut self, all: IrValue<'c>, rank: usize) -> Result<IrValue<'c>, SemError> {
+        match self.turn {
+            Some(turn) => self.stage_of(all, rank, turn),
+            None => Ok(all),
+        }
+    }
+
+    /// A layout of a buffer, with a mode of those that warpgroups have that take turns.
+    fn of_turns(&self, elem: Elem, layout: AnyLayout) -> Result<AnyLayout, SemError> {
+        if self.turn.is_none() {
+            return Ok(layout);
+        }
         let missing = || SemError::Illegal("expects a buffer of known size".into());
         let size = cosize_any(&layout)?.as_static().ok_or_else(missing)?;
         let each = (elem.bytes_of(size) + APART - 1) / APART * APART * 8 / elem.bits();
-        let rank = layout.inner().rank();
-        let all = layout.map_inner(|inner| {
+        Ok(layout.map_inner(|inner| {
             let own = Layout::scalar(pingpong::IN_TURN, each);
             Ok::<_, LayoutError>(Layout::concat(inner.modes().chain([own])))
-        })?;
-        let all = self.alloc(elem, Space::Smem, all);
-        self.stage_of(all, rank, turn)
+        })?)
     }
 
     /// Shared memory or registers for a layout of elements.

@@ -49,7 +49,11 @@ impl<'c> Partition<'c> {
                 if !of_warps {
                     self.within_a_block("a tile that is spread over threads anew")?;
                 }
-                let buffer = self.shared(from.tile.elem, layout)?;
+                let elem = from.tile.elem;
+                let buffer = match in_loop(op) {
+                    true => self.shared_in_loops(elem, layout)?,
+                    false => self.shared(elem, layout)?,
+                };
                 // What the iteration before wrote has been read by all; behind a loop the buffer may take the
                 // place of operands.
                 if in_loop(op) || self.staged {

@@ -46,6 +46,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_layout::AnyLayout;
 use cutec_layout::algebra::cosize_any;
 use exchange::Among;
 use layout_conversion::Conversion;
@@ -119,6 +120,8 @@ struct Partition<'c> {
     entry: IrOp<'c>,
     /// Whether operands are staged in shared memory.
     staged: bool,
+    /// Buffers in shared memory that loops go through one after the other.
+    in_loops: Vec<(Elem, AnyLayout, IrValue<'c>)>,
 }
 
 fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
@@ -141,6 +144,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         idle: Vec::new(),
         entry,
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
+        in_loops: Vec::new(),
     };
     if pingpong::in_turn(function) > 1 {
         partition.turn = Some(partition.number_of_warpgroup());
@@ -180,15 +184,18 @@ pub(super) fn is_within_warps(from: &TileType, to: &TileType) -> bool {
     )
 }
 
-/// Bytes of shared memory through which a tile is spread in another way.
-pub(super) fn bytes_of_conversion(from: &TileType, to: &TileType) -> i64 {
-    let layout = match conversion_of(from, to) {
-        Some(Conversion::Registers(_) | Conversion::Lanes(_)) => return 0,
-        Some(Conversion::Memory { layout, .. }) => Some(layout),
-        None => None,
-    };
-    let size = layout.and_then(|layout| cosize_any(&layout).ok()?.as_static());
-    let bytes = from.elem.bytes_of(size.unwrap_or(from.size()));
+/// The buffer in shared memory through which a tile is spread in another way, if it is.
+pub(super) fn buffer_of_conversion(from: &TileType, to: &TileType) -> Option<AnyLayout> {
+    match conversion_of(from, to)? {
+        Conversion::Registers(_) | Conversion::Lanes(_) => None,
+        Conversion::Memory { layout, .. } => Some(layout),
+    }
+}
+
+/// Bytes of such a buffer for each of those that share a tile.
+pub(super) fn bytes_of_conversion(elem: Elem, buffer: &AnyLayout) -> i64 {
+    let size = cosize_any(buffer).ok().and_then(|size| size.as_static());
+    let bytes = elem.bytes_of(size.unwrap_or(0));
     (bytes + APART - 1) / APART * APART
 }
 

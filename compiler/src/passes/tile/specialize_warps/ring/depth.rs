@@ -1,5 +1,5 @@
 //! How many stages rings have.
-use super::super::super::partition::bytes_of_conversion;
+use super::super::super::partition::{buffer_of_conversion, bytes_of_conversion};
 use super::super::super::stages::depth_of;
 use super::super::super::types::{Failed, operand, tile_of, view_of};
 use super::Ring;
@@ -28,6 +28,7 @@ pub(super) fn deepen<'c>(
         // Of stages that are full, empty and split.
         others += BARRIERS * if ring.is_split() { 3 } else { 2 };
     }
+    let mut conversions = Vec::new();
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
             let buffer = result_of(op, 0);
@@ -39,7 +40,13 @@ pub(super) fn deepen<'c>(
             // What goes through shared memory has a buffer there.
             let from = tile_of(op, operand(op, 0)?)?;
             let tile = tile_of(op, result_of(op, 0))?;
-            others += in_turn * bytes_of_conversion(&from, &tile);
+            // Those alike share one.
+            if let Some(buffer) = buffer_of_conversion(&from, &tile)
+                && !conversions.contains(&(from.elem, buffer.clone()))
+            {
+                others += in_turn * bytes_of_conversion(from.elem, &buffer);
+                conversions.push((from.elem, buffer));
+            }
         }
     }
     let mut said = Vec::new();
