@@ -354,7 +354,7 @@ KEPT = [
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 3),
     (r"^gemm_(skinny|split_k)", r"^wgmma\.fence", r"^(wgmma_fence|gemm)\(",
      "Of all blocks along k but the first, which LLVM has peeled: products of one shape may follow each other on the same sums."),
-    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group", r"^(wgmma_wait\(1\)|gemm\()",
+    (r"^(gemm_(3|4|\w*sm90|two_results|skinny|split|grouped|gather|scatter|stream|f8|i8|tf32|sparse)|gram|syrk|conv|cross_entropy)", r"^wgmma\.wait_group.* 1$", r"^(wgmma_wait\(1\)|gemm\()",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^gemm_(3|skinny|split_k)", r"^mbarrier\.arrive", "self.empty",
      "The last release of a stage, behind which nothing is loaded: each block has one tile."),
@@ -389,7 +389,7 @@ KEPT = [
      "Before dk and dv are written where keys and values were: as of the result of the forward pass."),
     (r"^(tile_gemm(?!.*down=2)|rounded|residual)", r"^fence\.mbarrier_init", "^kernel", "What the compiler makes of tiles: as of mbarrier_init_fence in a block without a cluster."),
     (r"^(tile_gemm|rounded|residual)", r"^griddepcontrol\.", "^kernel", "The simulator runs one launch after the other.", 2),
-    (r"^(tile_gemm|rounded|residual)", r"^wgmma\.wait_group", r"^sums \+= dot",
+    (r"^(tile_gemm|rounded|residual)", r"^wgmma\.wait_group.* 1$", r"^sums \+= dot",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
     (r"^residual", r"^cp\.async\.bulk\.commit_group", r"^c\.tile", "Of the last piece but one: the last has it in its group, and nothing waits between."),
     (r"^tile_gemm.*down=2", r"^bar\.warp\.sync", r"^c\.tile", "Before the aligned barrier of the cluster, as below."),
@@ -437,6 +437,9 @@ def mutants(program, ptx):
             number, line, _ = locations[-1].groups()
             place, source = f"{files[number]}:{line}", source_line(files[number], int(line))
         opcode, result = match["opcode"], RESULT.match(match["operands"])
+        if opcode.startswith("wgmma.wait_group"):
+            # How many groups it leaves.
+            opcode += match["operands"].rstrip()
         instead = ""
         if ANSWERS.match(opcode):
             instead = f"setp.eq.b32 {result[1]}, 0, 0;"

@@ -97,14 +97,14 @@ impl<'c> Lowering<'c> {
         text: &str,
         registers: &[(IrValue<'c>, &'static str)],
     ) -> Option<Vec<IrValue<'c>>> {
+        let mut piece = self.products.take()?;
         let Insertion::Before(at) = self.emitter.ir.insertion else {
             return None;
         };
-        let mut piece = self.products.take()?;
         let between = piece.until(at)?;
         let made = |value: IrValue<'c>| {
-            let op = defining_op(value).map(|op| operation_key(op));
-            !piece.after.contains(&value) && op.is_some_and(|op| between.contains(&op))
+            let made = defining_op(value).is_some_and(|op| between.contains(&operation_key(op)));
+            made && !piece.after.contains(&value)
         };
         let used = |field: &IrValue<'c>| !users(*field).is_empty();
         if registers.iter().any(|(value, _)| made(*value)) || piece.after.iter().any(used) {

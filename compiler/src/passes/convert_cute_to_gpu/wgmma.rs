@@ -202,54 +202,59 @@ impl<'c> Lowering<'c> {
             };
             tied.push(Tied { register, value });
         }
-        let letters: Vec<&'static str> = tied
+        let given: Vec<(IrValue<'c>, &'static str)> = tied
             .iter()
-            .map(|tied| constraint_of(tied.register.elem))
+            .map(|tied| (tied.value, constraint_of(tied.register.elem)))
             .collect();
-        if kind == NvvmOp::WgmmaFence && !tied.is_empty() {
-            let fields = self.product(Product {
-                text: vec![Piece::Text(text)],
-                sums: tied.iter().map(|tied| tied.value).collect(),
-                letters,
-                operands: Vec::new(),
-            });
-            for (tied, value) in tied.into_iter().zip(fields) {
-                let Register { base, start, .. } = tied.register;
-                self.store_slot(base, start, value, tied.register.bytes());
+        let fields = match kind == NvvmOp::WgmmaFence && !tied.is_empty() {
+            true => {
+                let (sums, letters) = given.into_iter().unzip();
+                self.product(Product {
+                    text: vec![Piece::Text(text)],
+                    sums,
+                    letters,
+                    operands: Vec::new(),
+                })
             }
-            return;
+            false => match self.add_to_piece(&text, &given) {
+                Some(fields) => fields,
+                None => self.boundary_alone(&text, &given),
+            },
+        };
+        for (tied, value) in tied.into_iter().zip(fields) {
+            let Register { base, start, .. } = tied.register;
+            self.store_slot(base, start, value, tied.register.bytes());
         }
-        let values: Vec<IrValue<'c>> = tied.iter().map(|tied| tied.value).collect();
-        let registers: Vec<_> = values.iter().copied().zip(letters.clone()).collect();
-        if let Some(fields) = self.add_to_piece(&text, &registers) {
-            for (tied, value) in tied.into_iter().zip(fields) {
-                let Register { base, start, .. } = tied.register;
-                self.store_slot(base, start, value, tied.register.bytes());
-            }
-            return;
-        }
-        let outputs = letters.iter().map(|letter| format!("={letter}"));
-        let inputs = (0..tied.len()).map(|at| at.to_string());
+    }
+
+    /// The same as a piece of assembly of its own: the registers as they come out.
+    fn boundary_alone(
+        &mut self,
+        text: &str,
+        given: &[(IrValue<'c>, &'static str)],
+    ) -> Vec<IrValue<'c>> {
+        let outputs = given.iter().map(|(_, letter)| format!("={letter}"));
+        let inputs = (0..given.len()).map(|at| at.to_string());
         let constraints = outputs.chain(inputs).chain([MEMORY.to_owned()]);
         let constraints = constraints.collect::<Vec<_>>().join(",");
+        let values: Vec<IrValue<'c>> = given.iter().map(|(value, _)| *value).collect();
         let types: Vec<Type<'c>> = values.iter().map(|value| value.r#type()).collect();
         let result = match types[..] {
             [] => None,
             [one] => Some(one),
             _ => Some(self.emitter.ir.struct_type(&types)),
         };
-        let out = self.assembly(&text, &constraints, &values, result);
-        let Some(out) = out else { return };
-        for (at, tied) in tied.into_iter().enumerate() {
-            let ir = &self.emitter.ir;
-            let position = [("position", ir.i64_array(&[at as i64]))];
-            let value = match types.len() {
-                1 => out,
-                _ => ir.value(LlvmOp::Extractvalue, &[out], &position, types[at]),
-            };
-            let Register { base, start, .. } = tied.register;
-            self.store_slot(base, start, value, tied.register.bytes());
+        let out = self.assembly(text, &constraints, &values, result);
+        let Some(out) = out else { return Vec::new() };
+        if types.len() == 1 {
+            return vec![out];
         }
+        let ir = &self.emitter.ir;
+        let field = |(at, ty): (usize, &Type<'c>)| {
+            let position = [("position", ir.i64_array(&[at as i64]))];
+            ir.value(LlvmOp::Extractvalue, &[out], &position, *ty)
+        };
+        types.iter().enumerate().map(field).collect()
     }
 }
 

@@ -217,26 +217,23 @@ fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTur
         let mut factors = of.factors().into_iter();
         computes |= factors.any(|factor| tile::Load::defining(factor).is_none());
     }
-    let mut operations = 0;
-    for map in top_of(function).filter(|op| TileOp::Map.is(*op)) {
+    let top = operations(blocks(function, 0).into_iter().next()?);
+    let mut work = 0;
+    for map in top.into_iter().filter(|op| TileOp::Map.is(*op)) {
         if whole(result_of(map, 0), extents).is_some() {
             let body = blocks(map, 0).into_iter().next()?;
             // All but the yield.
-            operations += self::operations(body).len() as i64 - 1;
+            work += operations(body).len() as i64 - 1;
         }
     }
     Some(TilesInTurn {
         extents,
         sums,
-        operations,
+        operations: work,
         computes,
         by_maps: is_by_maps(function, extents),
         blocks: min_blocks(function),
     })
-}
-
-fn top_of<'c>(function: IrOp<'c>) -> impl Iterator<Item = IrOp<'c>> {
-    blocks(function, 0).into_iter().flat_map(operations)
 }
 
 /// The elements of a tile as large as those of the products.

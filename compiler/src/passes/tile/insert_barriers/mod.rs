@@ -243,15 +243,7 @@ impl<'c> Analysis<'c> {
             }
             TileOp::Write => {
                 let write = present(op, tile::Write::of(op))?;
-                if op.attribute(OWN).is_ok() {
-                    let stage = Stage::of(op, write.buffer(), &mut self.stages);
-                    state.insert(Access::Stage {
-                        stage,
-                        writes: true,
-                    });
-                } else {
-                    self.of_stage(op, write.buffer(), state, true);
-                }
+                self.of_stage(op, write.buffer(), state, true);
             }
             TileOp::CopyAsync => self.copy(op, state)?,
             TileOp::Commit => {
@@ -373,7 +365,9 @@ impl<'c> Analysis<'c> {
     fn of_stage(&mut self, op: IrOp<'c>, buffer: IrValue<'c>, state: &mut State, writes: bool) {
         let stage = Stage::of(op, buffer, &mut self.stages);
         let access = Access::Stage { stage, writes };
-        self.separate(op, &access, state);
+        if op.attribute(OWN).is_err() {
+            self.separate(op, &access, state);
+        }
         state.insert(access);
     }
 

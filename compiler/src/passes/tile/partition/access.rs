@@ -21,7 +21,13 @@ use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tiler, Tree};
 use melior::ir::ValueLike;
 
 /// Bytes that divide where the buffer of a warpgroup begins: the widest swizzle repeats in them.
-pub(super) const APART: i64 = 1024;
+const APART: i64 = 1024;
+
+/// Bytes from the buffer of a warpgroup to that of the next one, of a layout of known size.
+pub(in crate::passes::tile) fn bytes_apart(elem: Elem, layout: &AnyLayout) -> Option<i64> {
+    let size = cosize_any(layout).ok()?.as_static()?;
+    Some((elem.bytes_of(size) + APART - 1) / APART * APART)
+}
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -139,8 +145,7 @@ impl<'c> Partition<'c> {
             return Ok(layout);
         }
         let missing = || SemError::Illegal("expects a buffer of known size".into());
-        let size = cosize_any(&layout)?.as_static().ok_or_else(missing)?;
-        let each = (elem.bytes_of(size) + APART - 1) / APART * APART * 8 / elem.bits();
+        let each = bytes_apart(elem, &layout).ok_or_else(missing)? * 8 / elem.bits();
         Ok(layout.map_inner(|inner| {
             let own = Layout::scalar(pingpong::IN_TURN, each);
             Ok::<_, LayoutError>(Layout::concat(inner.modes().chain([own])))

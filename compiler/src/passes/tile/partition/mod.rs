@@ -37,7 +37,6 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
-use access::APART;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
     results_of, value_key,
@@ -47,7 +46,6 @@ use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_layout::AnyLayout;
-use cutec_layout::algebra::cosize_any;
 use exchange::Among;
 use layout_conversion::Conversion;
 use melior::Context;
@@ -55,6 +53,7 @@ use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationL
 use std::collections::HashMap;
 use warpgroup::Accumulator;
 
+pub(super) use access::bytes_apart;
 pub(in crate::passes) use precision::MULTIPLIED_IN;
 pub(super) use warpgroup::FIRST_BARRIER;
 
@@ -190,13 +189,6 @@ pub(super) fn buffer_of_conversion(from: &TileType, to: &TileType) -> Option<Any
         Conversion::Registers(_) | Conversion::Lanes(_) => None,
         Conversion::Memory { layout, .. } => Some(layout),
     }
-}
-
-/// Bytes of such a buffer for each of those that share a tile.
-pub(super) fn bytes_of_conversion(elem: Elem, buffer: &AnyLayout) -> i64 {
-    let size = cosize_any(buffer).ok().and_then(|size| size.as_static());
-    let bytes = elem.bytes_of(size.unwrap_or(0));
-    (bytes + APART - 1) / APART * APART
 }
 
 fn conversion_of(from: &TileType, to: &TileType) -> Option<Conversion> {

@@ -221,7 +221,7 @@ fn behind<'c>(emit: &mut Emit<'c>, op: IrOp<'c>) -> Result<(), SemError> {
 }
 
 /// The first operation of a block that is, or has inside, one of some.
-fn first_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
+pub(super) fn first_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
     let around: Vec<IrOp<'c>> = ops
         .iter()
         .filter_map(|op| ancestor_in(*op, block))
@@ -230,7 +230,7 @@ fn first_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
 }
 
 /// The last such one.
-fn last_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
+pub(super) fn last_around<'c>(block: IrBlock<'c>, ops: &[IrOp<'c>]) -> Option<IrOp<'c>> {
     let around: Vec<IrOp<'c>> = ops
         .iter()
         .filter_map(|op| ancestor_in(*op, block))

@@ -356,11 +356,7 @@ fn of_function<'c>(
         body.map_err(illegal)?;
     }
     if !results.is_empty() {
-        let waits = emit.only_if(of_results.first, |emit| {
-            results::wait_for_reads(emit, 0);
-            Ok(())
-        });
-        waits.map_err(illegal)?;
+        results::wait_for_reads(&mut emit, of_results.first, 0).map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     let chains = Chain::all(&rings, warpgroups, roles.registers);

@@ -11,8 +11,9 @@ use super::super::pingpong::{IN_TURN, in_turn};
 use super::super::result_store::ByMap;
 use super::cursor::{Cursor, behind};
 use super::emit::Emit;
-use super::results::{BUFFERS, Group, StoredResult, Threads, wait_for_reads};
-use crate::passes::ir_utils::{defining_op, erase, move_before, next_operation, replace_all_uses};
+use super::epilogue::read_piece;
+use super::results::{BUFFERS, Group, StoredResult, Threads, wait_for_own_reads};
+use crate::passes::ir_utils::{defining_op, move_before, next_operation};
 use cutec_abi::TensorMapAbi;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of};
@@ -141,7 +142,7 @@ impl<'c> Residual<'c> {
         emit.ir.location = self.load.location();
         let next = self.made()?.next;
         emit.only_if(threads.first, |emit| {
-            wait_for_reads(emit, 0);
+            wait_for_own_reads(emit, 0);
             let mut buffer = next.stage(emit)?;
             for number in 0..self.buffers() {
                 self.fill(emit, result, threads, number, buffer)?;
@@ -187,26 +188,20 @@ impl<'c> Residual<'c> {
         let further = number - 1 + self.buffers();
         if let Some(last) = buffer.filter(|_| further < self.by.pieces) {
             emit.only_if(threads.first, |emit| {
-                wait_for_reads(emit, 0);
+                wait_for_own_reads(emit, 0);
                 self.fill(emit, result, threads, further, last)
             })?;
         }
         let own = next.wait(emit, &[barriers])?;
         *buffer = Some(own);
         let lies = result.buffer_of(emit, threads, own);
-        let mut attrs = emit.by_copy(self.copy.as_ref());
-        attrs.push(("offsets", emit.ir.i64_array(&[0, 0])));
-        let ty = self.by.piece.ir(emit.ir.context());
-        let operands = [result.allocated()?, lies];
-        Ok(emit.ir.value(TileOp::Read, &operands, &attrs, ty))
+        let from = [result.allocated()?, lies];
+        Ok(read_piece(emit, &self.by, self.copy.as_ref(), from))
     }
 
-    /// Erases the load, for which there may be a whole.
-    pub fn erase(&self, whole: Option<IrValue<'c>>) {
-        if let Some(whole) = whole {
-            replace_all_uses(result_of(self.load, 0), whole);
-        }
-        erase(self.load);
+    /// The tile.
+    pub fn value(&self) -> IrValue<'c> {
+        result_of(self.load, 0)
     }
 }
 

@@ -11,8 +11,8 @@ use super::epilogue::PiecewiseLoad;
 use super::residual::Residual;
 use super::ring::Ring;
 use crate::passes::ir_utils::{
-    blocks, clone, defining_op, erase, next_operation, operations, parent, same_block, set_operand,
-    users,
+    blocks, clone, defining_op, erase, next_operation, operations, parent, replace_all_uses,
+    same_block, set_operand, users,
 };
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
@@ -343,10 +343,13 @@ impl<'a, 'c> Group<'a, 'c> {
             return Ok(());
         };
         let (mut stored, mut stage, mut buffer) = (0, None, None);
+        let mut reads = reads;
         if let (Reads::Buffers(residual), 1) = (reads, self.pieces()) {
             emit.before(residual.load);
             let whole = residual.read_piece(emit, last, threads, 0, &mut buffer)?;
-            residual.erase(Some(whole));
+            replace_all_uses(residual.value(), whole);
+            erase(residual.load);
+            reads = Reads::Nothing;
         }
         emit.before(last.store);
         for number in 0..self.pieces() {
@@ -359,11 +362,11 @@ impl<'a, 'c> Group<'a, 'c> {
                     made.insert(value_key(load.value()), piece);
                     ends = is_last;
                 }
-                Reads::Buffers(residual) if self.pieces() > 1 => {
+                Reads::Buffers(residual) => {
                     let piece = residual.read_piece(emit, last, threads, number, &mut buffer)?;
-                    made.insert(value_key(result_of(residual.load, 0)), piece);
+                    made.insert(value_key(residual.value()), piece);
                 }
-                Reads::Buffers(_) | Reads::Nothing => {}
+                Reads::Nothing => {}
             }
             for result in &self.results {
                 let value = match self.pieces() {
@@ -376,10 +379,7 @@ impl<'a, 'c> Group<'a, 'c> {
                     None => {
                         // With an odd number of stores the first buffer of a tile was the last one of the tile before.
                         let same = result.buffers() == 1 || (stored == 0 && odd);
-                        emit.only_if(threads.first, |emit| {
-                            wait_for_reads(emit, if same { 0 } else { 1 });
-                            Ok(())
-                        })?;
+                        wait_for_reads(emit, threads.first, if same { 0 } else { 1 })?;
                         emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
                         emit.ir.constant(stored % result.buffers(), "i32")
                     }
@@ -402,8 +402,8 @@ impl<'a, 'c> Group<'a, 'c> {
         }
         match reads {
             Reads::Stages(load, _) => erase(load.load()),
-            Reads::Buffers(residual) if self.pieces() > 1 => residual.erase(None),
-            Reads::Buffers(_) | Reads::Nothing => {}
+            Reads::Buffers(residual) => erase(residual.load),
+            Reads::Nothing => {}
         }
         Ok(())
     }
@@ -454,8 +454,20 @@ impl<'a, 'c> Group<'a, 'c> {
     }
 }
 
-/// Waits until this thread's stores have read what they store, but for the last so many.
-pub(super) fn wait_for_reads(emit: &Emit, left: i32) {
+/// Waits until one thread's stores have read what they store, but for the last so many.
+pub(super) fn wait_for_reads<'c>(
+    emit: &mut Emit<'c>,
+    leads: IrValue<'c>,
+    left: i32,
+) -> Result<(), SemError> {
+    emit.only_if(leads, |emit| {
+        wait_for_own_reads(emit, left);
+        Ok(())
+    })
+}
+
+/// The same of this thread's stores.
+pub(super) fn wait_for_own_reads(emit: &Emit, left: i32) {
     let left = [("group", emit.ir.i32(left)), ("read", emit.ir.unit())];
     emit.ir.op(NvvmOp::CpAsyncBulkWaitGroup, &[], &left, &[]);
 }

@@ -297,6 +297,7 @@ impl<'c> Ring<'c> {
             (sharing, target),
             reserved + RESERVED,
             in_turn(function),
+            stays,
         )?;
         overlap(&mut rings, operations)?;
         Ok(rings)

@@ -11,10 +11,10 @@
 use super::super::emits::Emits;
 use super::super::partition::FIRST_BARRIER;
 use super::super::pingpong::IN_TURN;
-use super::ancestor_in;
+use super::consumers::{first_around, last_around};
 use super::emit::Emit;
 use super::ring::Ring;
-use crate::passes::ir_utils::{defining_op, is_in_block, next_operation, operations};
+use crate::passes::ir_utils::{defining_op, is_in_block, next_operation};
 use crate::passes::remark;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operands_of};
 use cutec_dialects::ops::{ArithOp, NvvmOp};
@@ -146,7 +146,7 @@ impl<'c> Turns<'c> {
         products: &[IrOp<'c>],
         body: IrBlock<'c>,
     ) -> Result<(), SemError> {
-        let last = last_of(products, body);
+        let last = last_around(body, products);
         let last = last.ok_or_else(|| SemError::Illegal("no product takes a turn".into()))?;
         emit.ir.location = last.location();
         let next = next_operation(last);
@@ -170,22 +170,7 @@ impl<'c> Turns<'c> {
 /// The first operation of a block that is, or has inside, what reads something of the rings.
 pub(super) fn first_read<'c>(rings: &[Ring<'c>], block: IrBlock<'c>) -> Result<IrOp<'c>, SemError> {
     let copies = rings.iter().flat_map(|ring| &ring.copies);
-    let reads = copies.flat_map(|copy| &copy.reads);
-    let around: Vec<IrOp<'c>> = reads.filter_map(|read| ancestor_in(*read, block)).collect();
-    let mut operations = operations(block).into_iter();
-    operations
-        .find(|op| around.contains(op))
-        .ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))
-}
-
-/// The last operation of a block that is, or has inside, one of some products.
-fn last_of<'c>(products: &[IrOp<'c>], block: IrBlock<'c>) -> Option<IrOp<'c>> {
-    let around = products
-        .iter()
-        .filter_map(|product| ancestor_in(*product, block));
-    let around: Vec<IrOp<'c>> = around.collect();
-    operations(block)
-        .into_iter()
-        .rev()
-        .find(|op| around.contains(op))
+    let reads: Vec<IrOp<'c>> = copies.flat_map(|copy| copy.reads.clone()).collect();
+    let first = first_around(block, &reads);
+    first.ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))
 }

@@ -1,5 +1,5 @@
 //! How many stages rings have.
-use super::super::super::partition::{buffer_of_conversion, bytes_of_conversion};
+use super::super::super::partition::{buffer_of_conversion, bytes_apart};
 use super::super::super::stages::depth_of;
 use super::super::super::types::{Failed, operand, tile_of, view_of};
 use super::Ring;
@@ -23,6 +23,7 @@ pub(super) fn deepen<'c>(
     (sharing, target): ((i64, i64), &Target),
     mut others: i64,
     in_turn: i64,
+    stays: bool,
 ) -> Result<(), Failed<'c>> {
     for ring in rings.iter() {
         // Of stages that are full, empty and split.
@@ -40,11 +41,11 @@ pub(super) fn deepen<'c>(
             // What goes through shared memory has a buffer there.
             let from = tile_of(op, operand(op, 0)?)?;
             let tile = tile_of(op, result_of(op, 0))?;
-            // Those alike share one.
+            // Those alike share one in loops, as over the tiles of blocks that stay.
             if let Some(buffer) = buffer_of_conversion(&from, &tile)
-                && !conversions.contains(&(from.elem, buffer.clone()))
+                && !(stays && conversions.contains(&(from.elem, buffer.clone())))
             {
-                others += in_turn * bytes_of_conversion(from.elem, &buffer);
+                others += in_turn * bytes_apart(from.elem, &buffer).unwrap_or(0);
                 conversions.push((from.elem, buffer));
             }
         }
