@@ -46,6 +46,45 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A loop with a condition carries them through that to its body, and gives what the condition leaves.
+  // CHECK-LABEL: gpu.func @condition
+  // CHECK: %[[LOOP:.*]]:2 = scf.while (%[[N:.*]] = %{{.*}}, %[[IN:.*]] = %{{.*}}) : (i32, f32) -> (i32, f32) {
+  // CHECK: %[[ONE:.*]] = arith.addf %[[IN]]
+  // CHECK: scf.condition(%{{.*}}) %[[N]], %[[ONE]] : i32, f32
+  // CHECK: ^bb0(%[[M:.*]]: i32, %[[THERE:.*]]: f32):
+  // CHECK: %[[TWICE:.*]] = arith.mulf %[[THERE]], %[[THERE]]
+  // CHECK: scf.yield %{{.*}}, %[[TWICE]] : i32, f32
+  // CHECK: llvm.store %[[LOOP]]#1, {{.*}} : f32, !llvm.ptr<1>
+  // CHECK-NEXT: gpu.return
+  gpu.func @condition(%out: !cute.ptr<f32, gmem, align<16>>, %n: i32) kernel {
+    %none = arith.constant 0 : i32
+    %step = arith.constant 1 : i32
+    %zero = arith.constant 0.0 : f32
+    %one = arith.constant 1.0 : f32
+    %at = cute.static : !cute.coord<"0">
+    %layout = cute.static : !cute.layout<"1:0">
+    %o = cute.make_view(%out, %layout) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"1:0">) -> !out
+    %x = cute.memref.alloca() : () -> !one
+    cute.memref.store(%zero, %x, %at) : f32, !one, !cute.coord<"0">
+    %end = scf.while (%left = %n) : (i32) -> i32 {
+      %v = cute.memref.load(%x, %at) : (!one, !cute.coord<"0">) -> f32
+      %w = arith.addf %v, %one : f32
+      cute.memref.store(%w, %x, %at) : f32, !one, !cute.coord<"0">
+      %more = arith.cmpi sgt, %left, %none : i32
+      scf.condition(%more) %left : i32
+    } do {
+    ^bb0(%left: i32):
+      %v = cute.memref.load(%x, %at) : (!one, !cute.coord<"0">) -> f32
+      %w = arith.mulf %v, %v : f32
+      cute.memref.store(%w, %x, %at) : f32, !one, !cute.coord<"0">
+      %next = arith.subi %left, %step : i32
+      scf.yield %next : i32
+    }
+    %v = cute.memref.load(%x, %at) : (!one, !cute.coord<"0">) -> f32
+    cute.memref.store(%v, %o, %at) : f32, !out, !cute.coord<"0">
+    gpu.return
+  }
+
   // A loop that yields values already yields the sums too.
   // CHECK-LABEL: gpu.func @sums
   // CHECK: %[[LOOP:.*]]:5 = scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %[[A:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (f32, f32, f32, f32, f32)

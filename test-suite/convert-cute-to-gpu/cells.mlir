@@ -51,20 +51,24 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A loop that reads a fragment finds in it what was there before; one that does not leaves it as it was. Read in
-  // another shape, it is stored first, and again behind the loop where it is read so there.
+  // A loop that reads a fragment finds in it what was there before; one that does not leaves it as it was. Read as a
+  // vector, that is put together from what is known and the elements in memory.
   // CHECK-LABEL: gpu.func @around
   // CHECK: %[[X:.*]] = arith.constant 2.0
   // CHECK: scf.for
   // CHECK-NEXT: llvm.store %[[X]], %[[PLACE:.*]] {{.*}} : f32, !llvm.ptr<1>
   // CHECK-NEXT: }
   // CHECK: scf.for
-  // CHECK: llvm.store %[[X]], {{.*}} : f32, !llvm.ptr
-  // CHECK: llvm.load {{.*}} -> vector<2xf32>
+  // CHECK: %[[Y:.*]] = llvm.load {{.*}} : !llvm.ptr -> f32
+  // CHECK: llvm.insertelement %[[X]], {{.*}} : vector<2xf32>
+  // CHECK: llvm.insertelement %[[Y]], {{.*}} : vector<2xf32>
   // CHECK: }
   // CHECK: llvm.store %[[X]], %{{.*}} {{.*}} : f32, !llvm.ptr<1>
-  // CHECK: llvm.store %[[X]], {{.*}} : f32, !llvm.ptr
-  // CHECK: llvm.load {{.*}} -> vector<2xf32>
+  // CHECK: %[[Y:.*]] = llvm.load {{.*}} : !llvm.ptr -> f32
+  // CHECK: llvm.insertelement %[[X]], {{.*}} : vector<2xf32>
+  // CHECK: llvm.insertelement %[[Y]], {{.*}} : vector<2xf32>
+  // CHECK-NOT: llvm.store {{.*}}!llvm.ptr{{$}}
+  // CHECK: gpu.return
   gpu.func @around(%out: !cute.ptr<f32, gmem, align<16>>, %n: i32) kernel {
     %from = arith.constant 0 : i32
     %step = arith.constant 1 : i32
@@ -89,13 +93,14 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // What is read as a whole is stored before, in order.
+  // A vector of which one element is written anew is its other elements and that one.
   // CHECK-LABEL: gpu.func @parts
-  // CHECK: %[[ONE:.*]] = llvm.extractelement %{{.*}} : vector<4xf32>
-  // CHECK: llvm.store %{{.*}} : vector<4xf32>, !llvm.ptr
-  // CHECK: llvm.store %[[ONE]], {{.*}} : f32, !llvm.ptr
-  // CHECK: %[[ALL:.*]] = llvm.load {{.*}} -> vector<4xf32>
-  // CHECK: llvm.store %[[ALL]], {{.*}} : vector<4xf32>, !llvm.ptr<1>
+  // CHECK: %[[V:.*]] = llvm.load {{.*}} : !llvm.ptr<1> -> vector<4xf32>
+  // CHECK: %[[ONE:.*]] = llvm.extractelement %[[V]][%{{.*}} : i32] : vector<4xf32>
+  // CHECK-NOT: llvm.store
+  // CHECK-COUNT-3: llvm.insertelement
+  // CHECK: %[[ALL:.*]] = llvm.insertelement %[[ONE]], {{.*}} : vector<4xf32>
+  // CHECK-NEXT: llvm.store %[[ALL]], {{.*}} : vector<4xf32>, !llvm.ptr<1>
   gpu.func @parts(%out: !cute.ptr<f32, gmem, align<16>>) kernel {
     %layout = cute.static : !cute.layout<"4:1">
     %o = cute.make_view(%out, %layout) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"4:1">) -> !cute.memref<f32, gmem, align<16>, "4:1">

@@ -1,4 +1,5 @@
-// Arithmetic on a fragment is done on parts of eight elements; a consumer that cannot be split gets the whole.
+// Arithmetic on a fragment is done on parts of eight elements, and of those that are registers on each; a consumer that
+// cannot be split gets the whole.
 // RUN: %cute-opt --convert-cute-to-gpu %s | FileCheck %s
 
 gpu.module @kernels {
@@ -21,14 +22,22 @@ gpu.module @kernels {
   // One part is computed to its end before the next begins; constants are there from the beginning.
   // CHECK-LABEL: gpu.func @one_by_one
   // CHECK-NOT: vector<16x
-  // CHECK-DAG: %[[HALF:.*]] = arith.constant dense<5.000000e-01> : vector<8xf32>
-  // CHECK-DAG: %[[ONE:.*]] = arith.constant dense<1.000000e+00> : vector<8xf32>
-  // CHECK: %[[A0:.*]] = llvm.intr.fma(%{{.*}}, %[[HALF]], %[[ONE]])
-  // CHECK-NEXT: %[[B0:.*]] = llvm.call_intrinsic "llvm.fabs"(%[[A0]]) : (vector<8xf32>) -> vector<8xf32>
-  // CHECK-NEXT: arith.truncf %[[B0]]
-  // CHECK-NEXT: %[[A1:.*]] = llvm.intr.fma(%{{.*}}, %[[HALF]], %[[ONE]])
-  // CHECK-NEXT: %[[B1:.*]] = llvm.call_intrinsic "llvm.fabs"(%[[A1]]) : (vector<8xf32>) -> vector<8xf32>
-  // CHECK-NEXT: arith.truncf %[[B1]]
+  // CHECK-DAG: %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+  // CHECK-DAG: %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+  // CHECK: %[[A0:.*]] = llvm.intr.fma(%{{.*}}, %[[HALF]], %[[ONE]]) : (f32, f32, f32) -> f32
+  // CHECK-COUNT-7: llvm.intr.fma
+  // CHECK-NEXT: %[[B0:.*]] = llvm.call_intrinsic "llvm.fabs"(%[[A0]]) : (f32) -> f32
+  // CHECK-COUNT-7: "llvm.fabs"
+  // CHECK-NEXT: llvm.mlir.poison
+  // CHECK-NEXT: llvm.insertelement %[[B0]]
+  // CHECK-COUNT-7: llvm.insertelement
+  // CHECK-NEXT: arith.truncf
+  // CHECK-NEXT: llvm.intr.fma(%{{.*}}, %[[HALF]], %[[ONE]])
+  // CHECK-COUNT-7: llvm.intr.fma
+  // CHECK-COUNT-8: "llvm.fabs"
+  // CHECK-NOT: "llvm.fabs"
+  // CHECK: arith.truncf
+  // CHECK-NEXT: gpu.return
   gpu.func @one_by_one() kernel {
     %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
     %y = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "16:1">
@@ -45,12 +54,13 @@ gpu.module @kernels {
   // What the machine has for one number is called for each of a part, in its place; and where there are no parts.
   // CHECK-LABEL: gpu.func @numbers
   // CHECK-NOT: vector<16x
-  // CHECK: arith.mulf
-  // CHECK-NEXT: %[[N:.*]] = vector.extract %{{.*}}[0] : f32 from vector<8xf32>
+  // CHECK: %[[N:.*]] = arith.mulf
+  // CHECK-COUNT-7: arith.mulf
   // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f"(%[[N]]) : (f32) -> f32
   // CHECK-COUNT-7: llvm.nvvm.ex2.approx.ftz.f
-  // CHECK-NEXT: %[[E:.*]] = vector.from_elements
-  // CHECK-NEXT: arith.truncf %[[E]]
+  // CHECK-NEXT: llvm.mlir.poison
+  // CHECK-COUNT-8: llvm.insertelement
+  // CHECK-NEXT: arith.truncf
   // CHECK-NEXT: arith.mulf
   // CHECK-COUNT-8: llvm.nvvm.ex2.approx.ftz.f
   // CHECK-COUNT-3: "llvm.nvvm.rsqrt.approx.f"(%{{.*}}) : (f32) -> f32
@@ -68,6 +78,31 @@ gpu.module @kernels {
     %w = cute.memref.load_vec(%t) : (!cute.memref<f32, rmem, align<16>, "3:1">) -> vector<3xf32>
     %r = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%w) : (vector<3xf32>) -> vector<3xf32>
     cute.memref.store_vec(%r, %t) : vector<3xf32>, !cute.memref<f32, rmem, align<16>, "3:1">
+    gpu.return
+  }
+
+  // Numbers that are not there in parts are taken apart where they are defined; predicates are one for each, too.
+  // CHECK-LABEL: gpu.func @apart
+  // CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (vector<16xf32>)
+  // CHECK-NEXT: llvm.extractelement %[[SUM]]
+  // CHECK-COUNT-15: llvm.extractelement %[[SUM]]
+  // CHECK: arith.cmpf ogt, %{{.*}}, %{{.*}} : f32
+  // CHECK-NOT: vector<8xi1>
+  // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
+  // CHECK: llvm.intr.vector.insert
+  // CHECK: scf.yield
+  gpu.func @apart(%n: i32) kernel {
+    %from = arith.constant 0 : i32
+    %step = arith.constant 1 : i32
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %zeros = arith.constant dense<0.0> : vector<16xf32>
+    %end = scf.for %i = %from to %n step %step iter_args(%sum = %zeros) -> (vector<16xf32>) : i32 {
+      %larger = arith.cmpf ogt, %sum, %v : vector<16xf32>
+      %next = arith.select %larger, %sum, %v : vector<16xi1>, vector<16xf32>
+      scf.yield %next : vector<16xf32>
+    }
+    cute.memref.store_vec(%end, %x) : vector<16xf32>, !cute.memref<f32, rmem, align<16>, "16:1">
     gpu.return
   }
 

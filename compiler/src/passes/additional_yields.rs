@@ -6,23 +6,22 @@ use melior::Context;
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Region, RegionLike, TypeLike, Value, ValueLike};
 
-/// The `scf.for` or `scf.if` `of` with more results, of the types of `more`; a loop begins with these values.
-/// Returns it, and what they are in the body of a loop. What is inside moves over as it is; each end is to yield
-/// them too. The old operation has nothing inside then and is to be erased.
+/// The `scf.for`, `scf.while` or `scf.if` `of` with more results, of the types of `more`; a loop begins with these values.
+/// Returns it, and what they are in the body of a loop, or in the condition of one and then in its body. What is inside
+/// moves over as it is; each end is to yield them too. The old operation has nothing inside then and is to be erased.
 pub(super) fn with_additional_yields<'c>(
     ir: &OpBuilder<'c>,
     of: IrOp<'c>,
     attrs: &[(&str, Attribute<'c>)],
     more: &[IrValue<'c>],
 ) -> (IrOp<'c>, Vec<IrValue<'c>>) {
-    let kind = if ScfOp::For.is(of) {
-        ScfOp::For
-    } else {
-        ScfOp::If
+    let kind = match ScfOp::of(of) {
+        Some(kind @ (ScfOp::For | ScfOp::While)) => kind,
+        _ => ScfOp::If,
     };
     let old_count = of.result_count();
     let operands = operands_of(of);
-    let begins = if kind == ScfOp::For { more } else { &[] };
+    let begins = if kind == ScfOp::If { &[] } else { more };
     let operands: Vec<IrValue> = operands.chain(begins.iter().copied()).collect();
     let results = (0..old_count).map(|index| result_of(of, index));
     let types: Vec<_> = results
@@ -43,7 +42,7 @@ pub(super) fn with_additional_yields<'c>(
         replace_all_uses(result_of(of, index), result_of(new, index));
     }
     let mut arguments = Vec::new();
-    for body in blocks(new, 0) {
+    for body in (0..new.region_count()).flat_map(|region| blocks(new, region)) {
         arguments.extend(begins.iter().map(|value| {
             // SAFETY: the block and the context are alive.
             unsafe {

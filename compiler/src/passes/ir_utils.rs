@@ -6,7 +6,8 @@
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, string_value,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, results_of,
+    string_value,
 };
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
@@ -304,6 +305,15 @@ pub(super) fn users<'c>(value: IrValue<'c>) -> Vec<IrOp<'c>> {
         }
     }
     found
+}
+
+/// Whether nothing uses what an operation gives.
+pub(super) fn is_unused(op: IrOp) -> bool {
+    let is_used = |result: IrValue| {
+        // SAFETY: the value is alive.
+        unsafe { !mlir_sys::mlirOpOperandIsNull(mlir_sys::mlirValueGetFirstUse(result.to_raw())) }
+    };
+    !results_of(op).any(is_used)
 }
 
 /// The same operation once more, to be inserted.

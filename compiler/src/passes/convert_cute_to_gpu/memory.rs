@@ -229,11 +229,11 @@ impl<'c> Lowering<'c> {
         offsets: &[Int],
         ty: Type<'c>,
     ) -> IrValue<'c> {
+        let elem = view.ptr.elem;
         let width = contiguous_width(view, offsets);
         if width == offsets.len() as i64 && width > 1 {
             return self.load_contiguous(view, &offsets[0], width);
         }
-        let elem = view.ptr.elem;
         let starts = offsets.iter().step_by(width as usize);
         let mut pieces: Vec<_> = starts
             .map(|start| self.load_contiguous(view, start, width))
@@ -250,40 +250,8 @@ impl<'c> Lowering<'c> {
         }
         match pieces[..] {
             [whole] if width > 1 => whole,
-            _ => self.joined(&pieces, width, elem, ty),
+            _ => self.joined(&pieces, width, ty),
         }
-    }
-
-    /// The vector that pieces of `width` lanes make up, lane by lane.
-    pub(super) fn joined(
-        &mut self,
-        pieces: &[IrValue<'c>],
-        width: i64,
-        elem: Elem,
-        ty: Type<'c>,
-    ) -> IrValue<'c> {
-        if width == 1 {
-            return self.joined_lanes(pieces, ty);
-        }
-        let lanes = pieces
-            .iter()
-            .flat_map(|piece| (0..width).map(|lane| (*piece, lane)));
-        let lanes: Vec<_> = lanes
-            .map(|(piece, lane)| self.extract(piece, lane, elem))
-            .collect();
-        self.joined_lanes(&lanes, ty)
-    }
-
-    /// The vector of some values.
-    pub(super) fn joined_lanes(&mut self, lanes: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
-        let mut vector = self.emitter.ir.value(LlvmOp::MlirPoison, &[], &[], ty);
-        for (lane, value) in lanes.iter().enumerate() {
-            let position = self.emitter.constant(lane as i64, false);
-            let operands = [vector, *value, position];
-            let ir = &self.emitter.ir;
-            vector = ir.value(LlvmOp::Insertelement, &operands, &[], ty);
-        }
-        vector
     }
 
     /// Neighbouring lanes of the concatenation of two vectors.
@@ -363,17 +331,31 @@ impl<'c> Lowering<'c> {
         let (first, elem) = (lane as i64, view.ptr.elem);
         match width {
             _ if width > 1 && width == count as i64 => value,
-            1 => self.extract(value, first, elem),
-            _ => self.lanes_of(value, value, elem, first..first + width),
+            1 => self.lane(value, first),
+            _ => self.part_of(value, (lane, width), count, elem),
         }
     }
 
-    fn extract(&mut self, vector: IrValue<'c>, lane: i64, elem: Elem) -> IrValue<'c> {
-        let position = self.emitter.constant(lane, false);
-        let ty = self.emitter.ir.ty(storage_type(elem));
-        self.emitter
-            .ir
-            .value(LlvmOp::Extractelement, &[vector, position], &[], ty)
+    /// See [`Self::piece`].
+    fn part_of(
+        &mut self,
+        value: IrValue<'c>,
+        (lane, width): (usize, i64),
+        count: usize,
+        elem: Elem,
+    ) -> IrValue<'c> {
+        let index = lane / width as usize;
+        if let Some(pieces) = self.lanes.pieces(value, count as i64, width) {
+            return pieces[index];
+        }
+        let lanes = self.lanes.of(value);
+        match lanes.map(|lanes| lanes[lane..lane + width as usize].to_vec()) {
+            Some(lanes) => self.joined_lanes(&lanes, self.contiguous_type(elem, width)),
+            None => {
+                let first = lane as i64;
+                self.lanes_of(value, value, elem, first..first + width)
+            }
+        }
     }
 
     /// Copies by the widest vectors that both sides allow.

@@ -18,6 +18,7 @@ mod fragment_accesses;
 mod gemm;
 mod grid_dependency;
 mod guarded_load;
+mod lanes;
 mod loop_fence;
 mod mbarrier;
 mod memory;
@@ -103,6 +104,8 @@ struct Lowering<'c> {
     tensor_maps: FxHashMap<usize, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
     parts: FxHashMap<usize, Vec<IrValue<'c>>>,
+    /// The lanes of those, and of other vectors.
+    lanes: lanes::Lanes<'c>,
     /// Where those stand.
     order: unroll_vectors::Order<'c>,
     /// Which fragments are read and written where.
@@ -182,6 +185,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         policies: FxHashMap::default(),
         tensor_maps: FxHashMap::default(),
         parts: FxHashMap::default(),
+        lanes: lanes::Lanes::default(),
         order: unroll_vectors::Order::default(),
         holding: register_banks::accumulators(function, &accesses),
         accesses,
@@ -198,6 +202,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
     let uses_smem = lowering.smem.is_some();
     let smem_map = std::mem::take(&mut lowering.smem_map);
     lowering.erase_dead()?;
+    lowering.end_lanes(body);
     smem_map.attach(context, function);
     Ok(uses_smem)
 }
@@ -620,8 +625,8 @@ impl<'c> Lowering<'c> {
     }
 
     /// Erases what was lowered: users first. What another dialect takes of it is an error there.
-    fn erase_dead(self) -> Result<(), Reported> {
-        for op in self.dead.into_iter().rev() {
+    fn erase_dead(&mut self) -> Result<(), Reported> {
+        for op in std::mem::take(&mut self.dead).into_iter().rev() {
             let results = results_of(op);
             if let Some(user) = results.flat_map(users).next() {
                 let message = format!(

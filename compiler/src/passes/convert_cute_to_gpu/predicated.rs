@@ -280,7 +280,7 @@ impl<'c> Lowering<'c> {
             return ir.value(LlvmOp::Bitcast, &[single], &[], ty);
         }
         let whole = ir.vector_type(access.registers as i64, ir.ty(access.register));
-        let vector = self.joined(&registers, 1, view.ptr.elem, whole);
+        let vector = self.joined_lanes(&registers, whole);
         let ir = &self.emitter.ir;
         ir.value(LlvmOp::Bitcast, &[vector], &[], ty)
     }

@@ -56,13 +56,12 @@ impl<'c> Lowering<'c> {
             true => (op, Vec::new()),
             false => self.with_more(op, &before),
         };
-        // A branch has no arguments.
-        let entering = if arguments.is_empty() {
-            &before
-        } else {
-            &arguments
-        };
         for region in 0..op.region_count() {
+            // A branch has no arguments.
+            let entering = match arguments.chunks(registers.len().max(1)).nth(region) {
+                Some(arguments) => arguments,
+                None => &before,
+            };
             for block in blocks(op, region) {
                 self.available = across.inside.clone();
                 self.set_registers(&registers, entering.iter().copied());
@@ -81,7 +80,7 @@ impl<'c> Lowering<'c> {
 
     /// The slots to promote in an operation that writes them: single elements, and accumulators.
     fn promoted(&self, op: IrOp) -> Vec<Slot> {
-        let carries = matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::If));
+        let carries = matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While | ScfOp::If));
         let Some(inside) = self.accesses.inside(op).filter(|_| carries) else {
             return Vec::new();
         };
@@ -142,7 +141,11 @@ impl<'c> Lowering<'c> {
         }
         let yielded = operands_of(end);
         let yielded: Vec<IrValue<'c>> = yielded.chain(more).collect();
-        self.emitter.ir.op(ScfOp::Yield, &yielded, &[], &[]);
+        let kind = match ScfOp::Condition.is(end) {
+            true => ScfOp::Condition,
+            false => ScfOp::Yield,
+        };
+        self.emitter.ir.op(kind, &yielded, &[], &[]);
         self.unlink(end);
     }
 

@@ -13,6 +13,7 @@
 use super::super::emit::Emitter;
 use super::super::ir_utils::vector_elements;
 use super::Lowering;
+use super::lanes::is_register;
 use super::promote_fragments::Slot;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Space;
@@ -170,6 +171,12 @@ impl<'c> Lowering<'c> {
         if let Some(value) = self.forwarded(slot, start, ty, bytes) {
             return value;
         }
+        if let Some((count, elem)) = vector_elements(ty).filter(|(_, elem)| is_register(*elem)) {
+            let each = bytes / count;
+            let lane = |lane: i64| self.load_slot(slot, start + lane * each, elem, each);
+            let lanes: Vec<IrValue<'c>> = (0..count).map(lane).collect();
+            return self.joined_lanes(&lanes, ty);
+        }
         let overlapping = self.take_overlapping(slot, start, bytes);
         let disjoint = overlapping.is_empty();
         for (at, value) in overlapping {
@@ -193,14 +200,35 @@ impl<'c> Lowering<'c> {
             self.store_as(address, value, bytes);
             return;
         };
-        self.store_slot(slot, start, value, bytes);
+        let lanes = self.lanes.of(value).map(<[_]>::to_vec);
+        let Some(lanes) = lanes.filter(|lanes| is_register(lanes[0].r#type())) else {
+            return self.store_slot(slot, start, value, bytes);
+        };
+        let each = bytes / lanes.len() as i64;
+        for (index, lane) in lanes.into_iter().enumerate() {
+            self.store_slot(slot, start + index as i64 * each, lane, each);
+        }
     }
 
     /// Stores a value of `bytes` bytes to a slot.
     pub(super) fn store_slot(&mut self, slot: usize, start: i64, value: IrValue<'c>, bytes: i64) {
+        let end = start.saturating_add(bytes);
         for (at, old) in self.take_overlapping(slot, start, bytes) {
-            if at < start || at + old.bytes > start.saturating_add(bytes) {
+            if at >= start && at + old.bytes <= end {
+                continue;
+            }
+            let registers = vector_elements(old.value.r#type());
+            let Some((count, _)) = registers.filter(|(_, elem)| is_register(*elem)) else {
                 self.write_back(slot, at, &old);
+                continue;
+            };
+            let each = old.bytes / count;
+            for lane in 0..count {
+                let at = at + lane * each;
+                if at + each <= start || at >= end {
+                    let value = self.lane(old.value, lane);
+                    self.record(slot, at, each, value, old.memory);
+                }
             }
         }
         self.record(slot, start, bytes, value, Memory::Dirty);
@@ -285,9 +313,7 @@ impl<'c> Lowering<'c> {
         }
         let first = offset / width;
         if ty == elem {
-            let position = self.emitter.constant(first, false);
-            let ir = &self.emitter.ir;
-            return Some(ir.value(LlvmOp::Extractelement, &[value, position], &[], ty));
+            return Some(self.lane(value, first));
         }
         let (lanes, of) = vector_elements(ty)?;
         if of != elem || lanes * width != bytes || !self.local_slots.contains(&slot) {

@@ -6,20 +6,25 @@
 //! part; the whole is joined only where an operation that cannot be unrolled
 //! uses it.
 //!
+//! Parts of registers are unrolled further, lane by lane ([`super::lanes`]).
+//!
 //! The chain of operations on one part is emitted before that on the next
 //! ([`Order`]), to keep live ranges short: a whole fragment in every
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    borrowed, defining_op, is_in_block, named_attributes, next_operation, vector_elements,
+    borrowed, defining_op, is_in_block, named_attributes, next_operation, operations,
+    vector_elements,
 };
 use super::Lowering;
+use super::lanes::{is_of_registers, is_register};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, result_of, value_key,
 };
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
+use melior::ir::block::BlockArgument;
 use melior::ir::{Attribute, BlockRef, Type, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -56,10 +61,10 @@ impl<'c> Order<'c> {
         self.places.insert(value_key(constant), 0);
     }
 
-    /// Appends a new part to an existing place.
-    fn extend(&mut self, place: usize, part: IrValue<'c>) {
+    /// Appends a new part to an existing place. Its users may be inserted after `end`.
+    fn extend(&mut self, place: usize, part: IrValue<'c>, end: Option<IrOp<'c>>) {
         self.places.insert(value_key(part), place);
-        self.last[place] = defining_op(part);
+        self.last[place] = end;
     }
 
     /// The last place of what a part is computed from, and the operation there, where that is no
@@ -98,17 +103,12 @@ impl<'c> Lowering<'c> {
         }
         if let Some(result) = result
             && is_scalar_intrinsic(op)
-            && let Some((count, elem)) = vector_elements(result.r#type())
-            && let Some(operand) = operands_of(op).next()
+            && vector_elements(result.r#type()).is_some()
         {
             let attrs = named_attributes(op);
-            let lanes = self.lanes(
-                LlvmOp::CallIntrinsic.into(),
-                operand,
-                &borrowed(&attrs),
-                count,
-                elem,
-            );
+            let operands: Vec<IrValue<'c>> = operands_of(op).collect();
+            let kind = LlvmOp::CallIntrinsic.into();
+            let lanes = self.lane_by_lane(kind, &operands, &borrowed(&attrs), result.r#type());
             super::replace_all_uses(result, lanes);
             return true;
         }
@@ -118,11 +118,8 @@ impl<'c> Lowering<'c> {
         {
             let ty = self.emitter.ir.vector_type(PART, elem);
             let elements: Vec<IrValue<'c>> = operands_of(op).collect();
-            let part = |elements: &[IrValue<'c>]| {
-                let ir = &self.emitter.ir;
-                ir.value(VectorOp::FromElements, elements, &[], ty)
-            };
-            let parts = elements.chunks(PART as usize).map(part).collect();
+            let parts = elements.chunks(PART as usize);
+            let parts = parts.map(|part| self.joined_lanes(part, ty)).collect();
             self.keep_parts(result, parts);
             return true;
         }
@@ -148,8 +145,29 @@ impl<'c> Lowering<'c> {
     pub(super) fn keep_parts(&mut self, vector: IrValue<'c>, parts: Vec<IrValue<'c>>) {
         for part in &parts {
             self.order.add(*part, None);
+            self.know_lanes(*part);
         }
         self.parts.insert(value_key(vector), parts);
+    }
+
+    /// A long vector of registers that is not there in parts is, from where it is defined on.
+    fn take_apart(&mut self, vector: IrValue<'c>) {
+        if self.parts.contains_key(&value_key(vector)) {
+            return;
+        }
+        let Some((count, elem)) = long_vector(vector.r#type()) else {
+            return;
+        };
+        let Some(first) = first_behind(vector) else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.emitter.ir.insertion, Insertion::Before(first));
+        let ty = self.emitter.ir.vector_type(PART, elem);
+        let lanes: Vec<IrValue<'c>> = (0..count).map(|lane| self.lane(vector, lane)).collect();
+        let parts = lanes.chunks(PART as usize);
+        let parts = parts.map(|part| self.joined_lanes(part, ty)).collect();
+        self.keep_parts(vector, parts);
+        self.emitter.ir.insertion = before;
     }
 
     /// Takes one element of a vector that is there in parts from the part that has it.
@@ -164,12 +182,7 @@ impl<'c> Lowering<'c> {
         let Some(part) = parts.get((position / PART) as usize).copied() else {
             return false;
         };
-        let lane = self.emitter.ir.i64_array(&[position % PART]);
-        let attrs = [("static_position", lane)];
-        let element = self
-            .emitter
-            .ir
-            .value(VectorOp::Extract, &[part], &attrs, result.r#type());
+        let element = self.lane(part, position % PART);
         super::replace_all_uses(result, element);
         true
     }
@@ -183,17 +196,36 @@ impl<'c> Lowering<'c> {
         elem: Type<'c>,
     ) -> Option<Vec<IrValue<'c>>> {
         let part_type = self.emitter.ir.vector_type(PART, elem);
-        let mut attrs: Vec<(String, Attribute<'c>)> = named_attributes(op);
+        let attrs: Vec<(String, Attribute<'c>)> = named_attributes(op);
         if kind == ArithOp::Constant.into() {
             let (_, value) = attrs.iter().find(|(name, _)| name == "value")?;
             let value = DenseElementsAttribute::try_from(*value).ok()?;
             if !value.is_splat() {
                 return None;
             }
-            let value = self.emitter.ir.splat(part_type, value.splat_value());
-            attrs = vec![("value".into(), value)];
+            let ir = &mut self.emitter.ir;
+            ir.insertion = Insertion::Before(self.entry);
+            let number = value.splat_value();
+            let part = match is_register(elem) {
+                true => {
+                    let number = ir.value(kind, &[], &[("value", number)], elem);
+                    self.joined_lanes(&[number; PART as usize], part_type)
+                }
+                false => {
+                    let numbers = ir.splat(part_type, number);
+                    ir.value(kind, &[], &[("value", numbers)], part_type)
+                }
+            };
+            self.emitter.ir.insertion = Insertion::Before(op);
+            self.order.begin(part);
+            return Some(vec![part; (count / PART) as usize]);
         }
         let operands: Vec<IrValue<'c>> = operands_of(op).collect();
+        if is_of_registers(&operands, elem) {
+            for operand in &operands {
+                self.take_apart(*operand);
+            }
+        }
         let in_parts = |operand: &IrValue<'c>| {
             self.parts.contains_key(&value_key(*operand))
                 || !type_text(operand.r#type()).starts_with("vector<")
@@ -203,12 +235,11 @@ impl<'c> Lowering<'c> {
         }
         let attrs = borrowed(&attrs);
         let of_parts = |operand: &IrValue<'c>| self.parts.contains_key(&value_key(*operand));
-        if !operands.is_empty() && !operands.iter().any(of_parts) {
+        if !operands.iter().any(of_parts) {
             // What is made of numbers is the same in each part.
-            let part = self.emitter.ir.value(kind, &operands, &attrs, part_type);
+            let part = self.part(kind, &operands, &attrs, part_type);
             return Some(vec![part; (count / PART) as usize]);
         }
-        let by_number = is_scalar_intrinsic(op);
         let block = op.block()?;
         // SAFETY: the block outlives the pass.
         let block: IrBlock<'c> = unsafe { BlockRef::from_raw(block.to_raw()) };
@@ -222,49 +253,37 @@ impl<'c> Lowering<'c> {
                         .map_or(*operand, |parts| parts[part])
                 })
                 .collect();
-            let constant = operands.is_empty();
             let behind = self.order.behind(&operands, block);
             self.emitter.ir.insertion = match behind.and_then(|(_, op)| next_operation(op)) {
                 Some(next) => Insertion::Before(next),
-                None if constant => Insertion::Before(self.entry),
                 None => Insertion::Before(op),
             };
-            let value = match by_number {
-                true => self.lanes(kind, operands[0], &attrs, PART, elem),
-                false => self.emitter.ir.value(kind, &operands, &attrs, part_type),
-            };
+            let value = self.part(kind, &operands, &attrs, part_type);
             self.emitter.ir.insertion = Insertion::Before(op);
-            if constant {
-                self.order.begin(value);
-                return Some(vec![value; (count / PART) as usize]);
-            }
+            let end = self.lanes.end(value);
             match behind {
-                Some((place, _)) => self.order.extend(place, value),
-                None => self.order.add(value, defining_op(value)),
+                Some((place, _)) => self.order.extend(place, value, end),
+                None => self.order.add(value, end),
             }
             made.push(value);
         }
         Some(made)
     }
 
-    /// The vector of what an operation makes of each element of `operand`.
-    fn lanes(
-        &self,
+    /// The operation for one part.
+    fn part(
+        &mut self,
         kind: Op,
-        operand: IrValue<'c>,
+        operands: &[IrValue<'c>],
         attrs: &[(&str, Attribute<'c>)],
-        count: i64,
-        elem: Type<'c>,
+        ty: Type<'c>,
     ) -> IrValue<'c> {
-        let ir = &self.emitter.ir;
-        let (one, all) = (elem, ir.vector_type(count, elem));
-        let lane = |lane: i64| {
-            let position = [("static_position", ir.i64_array(&[lane]))];
-            let number = ir.value(VectorOp::Extract, &[operand], &position, one);
-            ir.value(kind, &[number], attrs, one)
-        };
-        let lanes: Vec<IrValue<'c>> = (0..count).map(lane).collect();
-        ir.value(VectorOp::FromElements, &lanes, &[], all)
+        if is_of_registers(operands, ty) {
+            return self.lane_by_lane(kind, operands, attrs, ty);
+        }
+        let part = self.emitter.ir.value(kind, operands, attrs, ty);
+        self.know_lanes(part);
+        part
     }
 
     /// The vector that the parts make up.
@@ -280,6 +299,19 @@ impl<'c> Lowering<'c> {
             );
         }
         whole
+    }
+}
+
+/// The first operation at which a value is there.
+fn first_behind<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+    match defining_op(value) {
+        Some(op) => next_operation(op),
+        None => {
+            let argument = BlockArgument::try_from(value).ok()?;
+            // SAFETY: the block outlives the pass.
+            let block: IrBlock<'c> = unsafe { BlockRef::from_raw(argument.owner().to_raw()) };
+            operations(block).first().copied()
+        }
     }
 }
 

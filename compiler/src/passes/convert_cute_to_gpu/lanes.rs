@@ -1,0 +1,195 @@
+//! Vectors of registers, lane by lane.
+//!
+//! An element of 32 bits or more is a register by itself, and no instruction computes several. So an elementwise
+//! operation on a part of such elements is one on each. Their vector is put together for who takes it whole, and is
+//! erased where nobody does. As vectors, LLVM would have them in each of its passes until its selection takes them
+//! apart, and an instruction for each element that goes in or comes out.
+use super::super::ir_utils::{
+    defining_op, erase, is_unused, operations, replace_all_uses, vector_elements,
+};
+use super::Lowering;
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
+};
+use cutec_dialects::memo::type_text;
+use cutec_dialects::ops::{LlvmOp, Op, VectorOp};
+use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, Type, ValueLike};
+use rustc_hash::FxHashMap;
+
+/// The lanes of vectors, and what was inserted for those.
+#[derive(Default)]
+pub(super) struct Lanes<'c> {
+    of: FxHashMap<usize, Vec<IrValue<'c>>>,
+    /// The shorter vectors that some were put together from.
+    pieces: FxHashMap<usize, Vec<IrValue<'c>>>,
+    inserted: Vec<IrOp<'c>>,
+    /// The numbers of lanes, which stand before the kernel's first operation.
+    numbers: Vec<IrValue<'c>>,
+}
+
+impl<'c> Lanes<'c> {
+    /// Those of a vector, where they are known.
+    pub(super) fn of(&self, vector: IrValue<'c>) -> Option<&[IrValue<'c>]> {
+        self.of.get(&value_key(vector)).map(Vec::as_slice)
+    }
+
+    /// The operation behind which a vector is there with its lanes.
+    pub(super) fn end(&self, vector: IrValue<'c>) -> Option<IrOp<'c>> {
+        let op = defining_op(vector)?;
+        match self.of(vector) {
+            Some([.., last]) if !VectorOp::FromElements.is(op) => defining_op(*last),
+            _ => Some(op),
+        }
+    }
+
+    /// The vectors that one of `count` lanes was put together from, if they have `width` each.
+    pub(super) fn pieces(
+        &self,
+        vector: IrValue<'c>,
+        count: i64,
+        width: i64,
+    ) -> Option<&[IrValue<'c>]> {
+        let pieces = self.pieces.get(&value_key(vector))?;
+        (pieces.len() as i64 * width == count).then_some(pieces)
+    }
+
+    fn insert(&mut self, vector: IrValue<'c>, lanes: Vec<IrValue<'c>>) {
+        self.of.insert(value_key(vector), lanes);
+    }
+}
+
+impl<'c> Lowering<'c> {
+    /// The vector of some values.
+    pub(super) fn joined_lanes(&mut self, lanes: &[IrValue<'c>], ty: Type<'c>) -> IrValue<'c> {
+        let ir = &self.emitter.ir;
+        let vector = ir.value(VectorOp::FromElements, lanes, &[], ty);
+        self.lanes.inserted.extend(defining_op(vector));
+        self.lanes.insert(vector, lanes.to_vec());
+        vector
+    }
+
+    /// The vector that pieces of `width` lanes make up.
+    pub(super) fn joined(
+        &mut self,
+        pieces: &[IrValue<'c>],
+        width: i64,
+        ty: Type<'c>,
+    ) -> IrValue<'c> {
+        if width == 1 {
+            return self.joined_lanes(pieces, ty);
+        }
+        let lanes = pieces
+            .iter()
+            .flat_map(|piece| (0..width).map(|lane| (*piece, lane)));
+        let lanes: Vec<IrValue<'c>> = lanes.map(|(piece, lane)| self.lane(piece, lane)).collect();
+        let vector = self.joined_lanes(&lanes, ty);
+        self.lanes.pieces.insert(value_key(vector), pieces.to_vec());
+        vector
+    }
+
+    /// One lane of a vector. A number is the same in all.
+    pub(super) fn lane(&mut self, of: IrValue<'c>, lane: i64) -> IrValue<'c> {
+        if let Some(lanes) = self.lanes.of(of) {
+            return lanes[lane as usize];
+        }
+        let Some((_, elem)) = vector_elements(of.r#type()) else {
+            return of;
+        };
+        let number = self.lane_number(lane);
+        let ir = &self.emitter.ir;
+        let lane = ir.value(LlvmOp::Extractelement, &[of, number], &[], elem);
+        self.lanes.inserted.extend(defining_op(lane));
+        lane
+    }
+
+    /// Wherever operations are inserted, the number of a lane is there.
+    fn lane_number(&mut self, lane: i64) -> IrValue<'c> {
+        let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(self.entry));
+        let numbers = &mut self.lanes.numbers;
+        while numbers.len() as i64 <= lane {
+            numbers.push(ir.constant(numbers.len() as i64, "i32"));
+        }
+        numbers[lane as usize]
+    }
+
+    /// From here on the lanes of a vector of registers are known.
+    pub(super) fn know_lanes(&mut self, vector: IrValue<'c>) {
+        if self.lanes.of(vector).is_none()
+            && let Some((count, elem)) = vector_elements(vector.r#type())
+            && is_register(elem)
+        {
+            let lanes = (0..count).map(|lane| self.lane(vector, lane)).collect();
+            self.lanes.insert(vector, lanes);
+        }
+    }
+
+    /// The vector that an operation makes of each lane of its operands.
+    pub(super) fn lane_by_lane(
+        &mut self,
+        kind: Op,
+        operands: &[IrValue<'c>],
+        attrs: &[(&str, Attribute<'c>)],
+        ty: Type<'c>,
+    ) -> IrValue<'c> {
+        let (count, elem) = vector_elements(ty).unwrap_or((1, ty));
+        let one = |lowering: &mut Self, lane: i64| {
+            let operands: Vec<IrValue<'c>> = operands
+                .iter()
+                .map(|operand| lowering.lane(*operand, lane))
+                .collect();
+            match kind == VectorOp::Broadcast.into() {
+                true => operands[0],
+                false => lowering.emitter.ir.value(kind, &operands, attrs, elem),
+            }
+        };
+        let lanes: Vec<IrValue<'c>> = (0..count).map(|lane| one(self, lane)).collect();
+        self.joined_lanes(&lanes, ty)
+    }
+
+    /// Puts the vectors together that are taken whole, and erases the others, and the lanes that nobody takes. What was
+    /// lowered is gone.
+    pub(super) fn end_lanes(&mut self, body: IrBlock<'c>) {
+        let Some(entry) = operations(body).first().copied() else {
+            return;
+        };
+        // In front of all vectors, too.
+        self.entry = entry;
+        self.lanes.numbers.clear();
+        for op in std::mem::take(&mut self.lanes.inserted).into_iter().rev() {
+            if !is_unused(op) && VectorOp::FromElements.is(op) {
+                self.emitter.ir.insertion = Insertion::Before(op);
+                self.emitter.ir.location = op.location();
+                let result = result_of(op, 0);
+                let ty = result.r#type();
+                let mut vector = self.emitter.ir.value(LlvmOp::MlirPoison, &[], &[], ty);
+                for (lane, value) in operands_of(op).enumerate() {
+                    let number = self.lane_number(lane as i64);
+                    let operands = [vector, value, number];
+                    vector = self
+                        .emitter
+                        .ir
+                        .value(LlvmOp::Insertelement, &operands, &[], ty);
+                }
+                replace_all_uses(result, vector);
+            }
+            if is_unused(op) {
+                erase(op);
+            }
+        }
+    }
+}
+
+/// Whether an operation takes and gives registers.
+pub(super) fn is_of_registers(operands: &[IrValue], result: Type) -> bool {
+    let mut types = operands
+        .iter()
+        .map(|operand| operand.r#type())
+        .chain([result]);
+    types.all(|ty| is_register(vector_elements(ty).map_or(ty, |(_, elem)| elem)))
+}
+
+/// Whether an element is a register by itself, or a predicate.
+pub(super) fn is_register(elem: Type) -> bool {
+    ["f32", "f64", "i32", "i64", "i1"].contains(&&*type_text(elem))
+}
