@@ -155,7 +155,8 @@ def dropped(folder: pathlib.Path, m: int, n: int, gradient: bool):
         for threads, group in ((512, n // 32), (512, n // 16), (384, n // 32)):
             if threads % group != 0:
                 continue
-            kernel = module.dropout_rms_norm_gradient.specialize(threads=threads, group=group, vecs=n // (8 * group))
+            stage = threads // group * n * 3 * 2
+            kernel = module.dropout_rms_norm_gradient.specialize(threads=threads, group=group, vecs=n // (8 * group), stages=min(3, 220_000 // stage))
             ours[f"{threads} threads, {group} a row"] = every(
                 lambda h, dy, dh, w, dx, dresidual, rstd, part, kernel=kernel: kernel(
                     h, dy, dh, w, rstd, dx, dresidual, part, keep, seed), [(*one, part) for one, part in zip(operands, sums)])

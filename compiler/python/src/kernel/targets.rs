@@ -30,24 +30,33 @@ pub fn default_target(py: Python<'_>) -> Target {
     })
 }
 
-/// Tells the compiler where PyPI's packages of NVIDIA's tools are: PyTorch comes with libnvJitLink.
+/// Tells the compiler where PyPI's packages of NVIDIA's tools are: PyTorch comes with libnvJitLink, Triton with ptxas.
 pub(super) fn look_beside(py: Python<'_>) {
-    /// Folders of the packages, of several versions.
-    const PACKAGES: [&str; 4] = ["cu13", "nvjitlink", "cuda_nvcc", "cu12"];
-    let packages = py
-        .import("nvidia")
-        .and_then(|nvidia| nvidia.getattr("__path__"));
-    // Without them there is nothing to say.
-    let Ok(paths) = packages.and_then(|packages| packages.try_iter()) else {
-        return;
-    };
-    for path in paths.flatten() {
-        let Ok(path) = path.extract::<PathBuf>() else {
+    /// Packages and folders of them, of several versions.
+    const PACKAGES: [(&str, &[&str]); 2] = [
+        ("nvidia", &["cu13", "nvjitlink", "cuda_nvcc", "cu12"]),
+        ("triton", &["backends/nvidia"]),
+    ];
+    for (package, folders) in PACKAGES {
+        // Without them there is nothing to say.
+        let Ok(places) = places_of(py, package) else {
             continue;
         };
-        let folders = PACKAGES.iter().map(|package| path.join(package));
-        folders
-            .filter(|folder| folder.is_dir())
-            .for_each(also_look_in);
+        for place in places {
+            folders
+                .iter()
+                .map(|folder| place.join(folder))
+                .filter(|folder| folder.is_dir())
+                .for_each(also_look_in);
+        }
     }
+}
+
+/// Where a package is. It is not imported: that may take long, and do things.
+fn places_of(py: Python<'_>, package: &str) -> PyResult<Vec<PathBuf>> {
+    let spec = py
+        .import("importlib.util")?
+        .call_method1("find_spec", (package,))?;
+    let places = spec.getattr("submodule_search_locations")?;
+    places.try_iter()?.map(|place| place?.extract()).collect()
 }
