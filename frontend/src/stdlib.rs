@@ -19,6 +19,7 @@ pub const FILES: &[(&str, &str)] = &[
         "std/gemm_sm90_split.cute",
         include_str!("../std/gemm_sm90_split.cute"),
     ),
+    ("std/groups.cute", include_str!("../std/groups.cute")),
     (
         "std/gemm_sm90_grouped.cute",
         include_str!("../std/gemm_sm90_grouped.cute"),
@@ -66,8 +67,8 @@ pub const FILES: &[(&str, &str)] = &[
         include_str!("../std/attention_sm90.cute"),
     ),
     (
-        "std/attention_sm90_lengths.cute",
-        include_str!("../std/attention_sm90_lengths.cute"),
+        "std/attention_lengths.cute",
+        include_str!("../std/attention_lengths.cute"),
     ),
     (
         "std/attention_sm90_decode.cute",

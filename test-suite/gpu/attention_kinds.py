@@ -2,7 +2,7 @@
 """Other kinds of attention of examples/attention on a Hopper GPU: elements of 8 bits beside bf16; sequences of several lengths, pages of a
 cache, windows, sinks and listed blocks of keys beside the dense kernel with the same work; heads that share keys and values beside cuDNN.
 
-    test-suite/gpu/attention_kinds.py [--source examples/attention] [--only TEXT]
+    test-suite/gpu/attention_kinds.py [--source examples/attention] [--only TEXT] [--sm80]
 
 Results are checked against f64 for some rows, errors are relative to the largest element.
 """
@@ -27,6 +27,20 @@ F8 = [{}, {"emulated": 0}, {"emulated": 2}, {"warpgroups": 3, "bn": 96}, {"warpg
 
 def counter():
     return torch.zeros(2, dtype=torch.int32, device="cuda")
+
+
+class Kernels:
+    """The kernels for Hopper, or those for sm_80 and later, which take no counter."""
+
+    def __init__(self, source, sm80):
+        self.sm80, self.counter = sm80, [] if sm80 else [counter()]
+        files = ("attention", "attention_variants", "attention_lengths", *(() if sm80 else ("attention_f8",)))
+        self.modules = [cutec.load(f"{source}/{file}_{'sm80' if sm80 else 'sm90'}.cute") for file in files]
+
+    def __call__(self, kind, **parameters):
+        names = (f"attention_{kind}_sm80", "attention_sm80") if self.sm80 else (f"attention_{kind}", "attention_sm90")
+        name = names[kind == "dense"]
+        return next(module[name] for module in self.modules if name in module).specialize(**parameters)
 
 
 def exact(q, k, v, scale, causal, rows):
@@ -66,59 +80,58 @@ def name_of(tile):
     return " ".join(f"{key}={value}" for key, value in tile.items()) or "default"
 
 
-def f8(modules, s, causal):
+def f8(kernels, s, causal):
     b, h, d = 16384 // s, 16, 128
     q, k, v = (normal(b, s, h, d) for _ in range(3))
     q8, k8 = (x.to(torch.float8_e4m3fn) for x in (q, k))
     v8 = v.permute(0, 2, 3, 1).contiguous().to(torch.float8_e4m3fn)
     k4 = k8.view(b, s // 4, 4, h, d)
     ones = torch.ones(b, h, device="cuda")
-    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
+    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), kernels.counter
     mask, scale = "causal" if causal else "unmasked", d**-0.5
-    own = modules["attention_sm90"]["attention_sm90"].specialize(mask=mask)
-    work = {"bf16": [lambda: own(q, k, v, o, lse, scale, c)]}
+    own = kernels("dense", mask=mask)
+    work = {"bf16": [lambda: own(q, k, v, o, lse, scale, *c)]}
     rows = torch.arange(0, s, max(1, s // 61), device="cuda")
     expected = exact(q8[0, :, 1].float(), k8[0, :, 1].float(), v8[0, 1].float().T, scale, causal, rows)
     errors = {}
 
     def special(tile):
-        made = modules["attention_f8_sm90"]["attention_f8"].specialize(mask=mask, **tile)
+        made = kernels("f8", mask=mask, **tile)
         made.compile(arch="sm_90a")
         return made
 
     for name, made in made_at_once({name_of(tile): functools.partial(special, tile) for tile in F8}).items():
         o.fill_(float("nan"))
-        made(q8, k4, v8, o, lse, scale, c, ones, ones, ones)
+        made(q8, k4, v8, o, lse, scale, *c, ones, ones, ones)
         errors[name] = wrong_by(o[0, rows, 1], expected)
-        work[name] = [lambda made=made: made(q8, k4, v8, o, lse, scale, c, ones, ones, ones)]
+        work[name] = [lambda made=made: made(q8, k4, v8, o, lse, scale, *c, ones, ones, ones)]
     flop = 4.0 * b * h * s * s * d * (0.5 if causal else 1.0)
     return show(f"f8 {mask} {s}", compare(work, batch_ms=4.0, rounds=7), flop, "bf16", errors, 8e-2)
 
 
-def lengths(modules, s, causal):
+def lengths(kernels, s, causal):
     b, h, d = 16384 // s, 16, 128
     q, k, v = (normal(b, s, h, d) for _ in range(3))
-    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
+    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), kernels.counter
     mask, scale = "causal" if causal else "unmasked", d**-0.5
-    own = modules["attention_sm90"]["attention_sm90"].specialize(mask=mask)
+    own = kernels("dense", mask=mask)
     starts = torch.arange(0, b * s + 1, s, dtype=torch.int32, device="cuda")
     flat = [x.reshape(b * s, h, d) for x in (q, k, v)]
     out, sums = torch.empty_like(flat[0]), torch.empty(h, b * s, device="cuda")
-    more = modules["attention_lengths_sm90"]
-    of_lengths = more["attention_lengths"].specialize(mask=mask)
-    work = {"dense": [lambda: own(q, k, v, o, lse, scale, c)],
-            "lengths": [lambda: of_lengths(*flat, out, sums, scale, c, starts, starts)]}
+    of_lengths = kernels("lengths", mask=mask)
+    work = {"dense": [lambda: own(q, k, v, o, lse, scale, *c)],
+            "lengths": [lambda: of_lengths(*flat, out, sums, scale, *c, starts, starts)]}
     per = torch.full((b,), s, dtype=torch.int32, device="cuda")
     rows = torch.arange(0, s, max(1, s // 61), device="cuda")
     expected = exact(q[b - 1, :, 1], k[b - 1, :, 1], v[b - 1, :, 1], scale, causal, rows)
     # A block of keys is one page, or comes by several copies.
     for page in (128, 64, 16):
-        of_pages = more["attention_pages"].specialize(mask=mask, page=page)
+        of_pages = kernels("pages", mask=mask, page=page)
         table = torch.randperm(b * s // page, device="cuda").to(torch.int32).reshape(b, s // page)
         paged = [torch.empty(b * s // page, page, h, d, dtype=torch.bfloat16, device="cuda") for _ in range(2)]
         for x, pages in ((k, paged[0]), (v, paged[1])):
             pages[table.flatten().long()] = x.reshape(b * s // page, page, h, d)
-        work[f"pages of {page}"] = [lambda run=of_pages, paged=paged, table=table: run(flat[0], *paged, out, sums, scale, c, starts, per, table)]
+        work[f"pages of {page}"] = [lambda run=of_pages, paged=paged, table=table: run(flat[0], *paged, out, sums, scale, *c, starts, per, table)]
     errors = {}
     for name in list(work)[1:]:
         out.fill_(float("nan"))
@@ -128,11 +141,11 @@ def lengths(modules, s, causal):
     return show(f"lengths {mask} {s}", compare(work, batch_ms=4.0, rounds=7), flop, "dense", errors, 1e-2)
 
 
-def shared(modules, s):
+def shared(kernels, s):
     """32 heads of queries on 8 of keys."""
     b, h, g, d = 16384 // s, 32, 8, 128
     q, k, v = normal(b, s, h, d), normal(b, s, g, d), normal(b, s, g, d)
-    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter()
+    o, lse, c = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), kernels.counter
     scale = d**-0.5
     work, errors = {}, {}
 
@@ -148,29 +161,28 @@ def shared(modules, s):
     rows = torch.arange(0, s, max(1, s // 61), device="cuda")
     expected = exact(q[0, :, 5], k[0, :, 1], v[0, :, 1], scale, True, rows)
     for tile in ({}, {"pack": 4}):
-        made = modules["attention_sm90"]["attention_sm90"].specialize(mask="causal", **tile)
+        made = kernels("dense", mask="causal", **tile)
         o.fill_(float("nan"))
-        made(q, k, v, o, lse, scale, c)
+        made(q, k, v, o, lse, scale, *c)
         errors[name_of(tile)] = wrong_by(o[0, rows, 5], expected)
-        work[name_of(tile)] = [lambda made=made: made(q, k, v, o, lse, scale, c)]
+        work[name_of(tile)] = [lambda made=made: made(q, k, v, o, lse, scale, *c)]
     return show(f"32 heads on 8, causal {s}", compare(work, batch_ms=6.0, rounds=7), 2.0 * b * h * s * s * d, next(iter(work)), errors, 1e-2)
 
 
-def windows(modules, s, before, d):
+def windows(kernels, s, before, d):
     """Each query sees so many keys before its own, as far as there are: beside the dense kernel of as many keys, all of which each query
     sees. With 64 elements a sink more."""
     b, h = 16384 // s, 2048 // d
     q, k, v = (normal(b, s, h, d) for _ in range(3))
     few = [x[:, :before + 1].contiguous() for x in (k, v)]
-    o, lse, c, scale = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter(), d**-0.5
-    own = modules["attention_sm90"]["attention_sm90"].specialize(d=d)
-    more = modules["attention_variants_sm90"]
-    window = more["attention_window"].specialize(d=d)
+    o, lse, c, scale = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), kernels.counter, d**-0.5
+    own = kernels("dense", d=d)
+    window = kernels("window", d=d)
     sinks = torch.randn(h, device="cuda")
-    work = {"dense": [lambda: own(q, *few, o, lse, scale, c)], "window": [lambda: window(q, k, v, o, lse, scale, c, before, 0)]}
+    work = {"dense": [lambda: own(q, *few, o, lse, scale, *c)], "window": [lambda: window(q, k, v, o, lse, scale, *c, before, 0)]}
     if d == 64:
-        with_sinks = more["attention_sinks"]
-        work["window and sinks"] = [lambda: with_sinks(q, k, v, o, lse, scale, c, sinks, before)]
+        with_sinks = kernels("sinks")
+        work["window and sinks"] = [lambda: with_sinks(q, k, v, o, lse, scale, *c, sinks, before)]
     rows = torch.arange(0, s, max(1, s // 61), device="cuda")
     errors = {}
     for name in list(work)[1:]:
@@ -188,23 +200,26 @@ def windows(modules, s, before, d):
     return show(f"window of {before}, {s}, d {d}", times, 4.0 * b * h * pairs * d, "dense", errors, 1e-2)
 
 
-def listed(modules, s):
+def listed(kernels, s):
     """All blocks of keys in lists beside the dense causal kernel; every other block, counted as half of that work."""
     b, h, d = 16384 // s, 16, 128
     q, k, v = (normal(b, s, h, d) for _ in range(3))
-    o, lse, c, scale = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), counter(), d**-0.5
-    own = modules["attention_sm90"]["attention_sm90"].specialize(mask="causal")
-    of_lists = modules["attention_variants_sm90"]["attention_blocks_listed"]
-    tiles = s // 128
+    o, lse, c, scale = torch.empty_like(q), torch.empty(b, h, s, device="cuda"), kernels.counter, d**-0.5
+    own = kernels("dense", mask="causal")
+    of_lists = kernels("blocks_listed")
+    tiles, bn = s // 128, 64 if kernels.sm80 else 128
     rows = torch.arange(0, s, max(1, s // 61), device="cuda")
     bounds, flop = 1e-2, 2.0 * b * h * s * s * d
     wrong = 0
     for every in (1, 2):
         # Tile t has blocks t, t - every, … : as many queries as keys.
         lists = [list(range(t % every, t + 1, every)) for t in range(tiles)]
-        counts = torch.tensor([len(x) for x in lists], dtype=torch.int32, device="cuda").expand(h, tiles).contiguous()
-        table = torch.tensor([x + [0] * (tiles - len(x)) for x in lists], dtype=torch.int32, device="cuda").expand(h, tiles, tiles).contiguous()
-        work = {"dense": [lambda: own(q, k, v, o, lse, scale, c)], "listed": [lambda: of_lists(q, k, v, o, lse, scale, c, counts, table)]}
+        # Of 128 keys each.
+        blocks = [[128 // bn * x + part for x in of for part in range(128 // bn)] for of in lists]
+        most = max(map(len, blocks))
+        counts = torch.tensor([len(x) for x in blocks], dtype=torch.int32, device="cuda").expand(h, tiles).contiguous()
+        table = torch.tensor([x + [0] * (most - len(x)) for x in blocks], dtype=torch.int32, device="cuda").expand(h, tiles, most).contiguous()
+        work = {"dense": [lambda: own(q, k, v, o, lse, scale, *c)], "listed": [lambda: of_lists(q, k, v, o, lse, scale, *c, counts, table)]}
         o.fill_(float("nan"))
         work["listed"][0]()
         expected = exact_of(q[0, :, 1], k[0, :, 1], v[0, :, 1], scale, rows, lambda i, j: (j <= i) & ((i // 128 - j // 128) % every == 0))
@@ -221,25 +236,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", default=str(SOURCE))
     parser.add_argument("--only", default="")
+    parser.add_argument("--sm80", action="store_true", help="the kernels for sm_80 and later")
     arguments = parser.parse_args()
-    modules = {name: cutec.load(f"{arguments.source}/{name}.cute") for name in ("attention_sm90", "attention_f8_sm90", "attention_lengths_sm90", "attention_variants_sm90")}
+    kernels = Kernels(arguments.source, arguments.sm80)
     print("| case | | TFLOP/s | of the first | error |\n|---|---|---|---|---|")
     wrong = 0
     for s in (8192, 2048):
         for causal in (False, True):
             if arguments.only in "lengths":
-                wrong += lengths(modules, s, causal)
+                wrong += lengths(kernels, s, causal)
     for s, before, d in ((8192, 4095, 128), (8192, 1023, 128), (8192, 1023, 64)):
         if arguments.only in "windows":
-            wrong += windows(modules, s, before, d)
+            wrong += windows(kernels, s, before, d)
     if arguments.only in "listed":
-        wrong += listed(modules, 8192)
+        wrong += listed(kernels, 8192)
+    if arguments.sm80:
+        return 1 if wrong else 0
     if arguments.only in "shared":
-        wrong += shared(modules, 8192)
+        wrong += shared(kernels, 8192)
     for s in (8192, 2048):
         for causal in (False, True):
             if arguments.only in "f8":
-                wrong += f8(modules, s, causal)
+                wrong += f8(kernels, s, causal)
     return 1 if wrong else 0
 
 

@@ -107,6 +107,12 @@ def variant(kind, more, **parameters):
                      q_stages=2, stages=2, pingpong="false", **parameters)
 
 
+def of_sm80(kind, more, **parameters):
+    return Program("../attention/attention_variants_sm80", f"attention_{kind}_sm80", {"d": 64, "bn": 32, **parameters}, {
+        "q": "normal:1x150x2x64", "k": "normal:1x200x1x64", "v": "normal:1x200x1x64", "o": "poison:1x150x2x64", "lse": "poison:1x2x150",
+        "scale": "0.125", **more})
+
+
 def few_weights(m, n, k, **parameters):
     return Program("gemm_weights", "gemm_weights_few", parameters, {
         "x": f"normal:{m}x{k}", "w": f"uniform:{n}x{k // 2}", "scales": f"normal:{n}x{-(-k // 128)}", "c": f"poison:{m}x{n}"})
@@ -217,12 +223,26 @@ PROGRAMS = [
     Program("../attention/attention_sm80", "attention_sm80", {"d": 64, "bn": 32, "mask": "causal"}, {
         "q": "normal:1x150x2x64", "k": "normal:1x200x1x64", "v": "normal:1x200x1x64", "o": "poison:1x150x2x64", "lse": "poison:1x2x150",
         "scale": "0.125"}),
+    Program("../attention/attention_lengths_sm80", "attention_lengths_sm80", {"d": 64, "bm": 64, "bn": 32}, {
+        "q": "normal:200x2x64", "k": "normal:150x1x64", "v": "normal:150x1x64", "o": "poison:200x2x64", "lse": "poison:2x200",
+        "scale": "0.125", "query_starts": Integers("i4", (36,), [0, 130] + 33 * [131] + [200]),
+        "key_starts": Integers("i4", (36,), [0, 70] + 33 * [80] + [150])}),
+    Program("../attention/attention_lengths_sm80", "attention_pages_sm80", {"d": 64, "bm": 64, "bn": 32, "page": 16}, {
+        "q": "normal:200x2x64", "k": "normal:20x16x1x64", "v": "normal:20x16x1x64", "o": "poison:200x2x64", "lse": "poison:2x200",
+        "scale": "0.125", "query_starts": Integers("i4", (3,), [0, 130, 200]), "lengths": Integers("i4", (2,), [150, 160]),
+        "table": Integers("i4", (2, 10), [19 - i for i in range(20)])}),
     variant("prefix", {"prefix": "70"}),
     variant("window", {"before": "100", "behind": "20"}),
     variant("softcap", {"cap": "3"}, mask="causal"),
     variant("alibi", {"slopes": "normal:2"}, mask="causal"),
     variant("sinks", {"sinks": "normal:2", "before": "100"}),
     variant("blocks_listed", {"counts": Integers("i4", (2, 6), 12 * [3]), "list": Integers("i4", (2, 6, 3), 12 * [0, 1, 2])}),
+    of_sm80("prefix", {"prefix": "70"}),
+    of_sm80("window", {"before": "100", "behind": "20"}),
+    of_sm80("softcap", {"cap": "3"}, mask="causal"),
+    of_sm80("alibi", {"slopes": "normal:2"}, mask="causal"),
+    of_sm80("sinks", {"sinks": "normal:2", "before": "100"}),
+    of_sm80("blocks_listed", {"counts": Integers("i4", (2, 2), 4 * [2]), "list": Integers("i4", (2, 2, 2), 4 * [2, 0])}),
     Program("../tile_attention", "tile_attention", {"d": 64, "bm": 128, "bn": 64, "stages": 2, "mask": "causal"}, {
         "q": "normal:1x700x2x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "o": "poison:1x700x2x64", "lse": "poison:1x2x700",
         "scale": "0.125", "counter": "zeros:2"}),
@@ -348,7 +368,7 @@ KEPT = [
     (r"^tile_attention", r"^griddepcontrol\.launch", r"^kernel", "The same."),
     (r"^tile_attention", r"^wgmma\.fence", "sums \\+= dot", "Between the products of scores and those of weights with values, for ptxas, as at the cute level."),
     (r"^tile_attention", r"^fence\.acq_rel", "", "The simulator's atomics are seen in their order."),
-    (r"^attention_sm80", r"^cp\.async\.wait_group", r"^cp_async_wait\(0\)",
+    (r"^attention_(\w+_)?sm80", r"^cp\.async\.wait_group", r"^cp_async_wait\(0\)",
      "Of a tile that sees no key, whose copies are complete before the block ends; behind blocks of keys no copy is under way."),
     (r"^(gemm_(2_tma|skinny|split_k)|linear_attention|retention)", r"^mbarrier\.try_wait", "self.empty",
      "The first waits of a producer, where LLVM has peeled them: for a new barrier, whose phase before the first is over.", 3),
