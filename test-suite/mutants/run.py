@@ -246,6 +246,12 @@ PROGRAMS = [
     Program("../tile_attention", "tile_attention", {"d": 64, "bm": 128, "bn": 64, "stages": 2, "mask": "causal"}, {
         "q": "normal:1x700x2x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "o": "poison:1x700x2x64", "lse": "poison:1x2x700",
         "scale": "0.125", "counter": "zeros:2"}),
+    Program("../tile_attention", "tile_attention_sinks", {"bm": 128, "bn": 64, "stages": 2}, {
+        "q": "normal:1x700x2x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "o": "poison:1x700x2x64", "lse": "poison:1x2x700",
+        "scale": "0.125", "counter": "zeros:2", "sinks": "normal:2"}),
+    Program("../tile_attention", "tile_attention_listed", {"d": 64, "bm": 128, "bn": 64, "stages": 2}, {
+        "q": "normal:1x700x2x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "o": "poison:1x700x2x64", "lse": "poison:1x2x700",
+        "scale": "0.125", "counter": "zeros:2", "counts": Integers("i4", (2, 6), 12 * [3]), "list": Integers("i4", (2, 6, 3), 12 * [4, 0, 2])}),
     moved("copy_tma", "copy_tma", 70, 1028, bm=8, stages=3),
     moved("copy_tma", "transpose_tma", 520, 264, stages=2),
     rows("softmax_cluster", 9, 1020),
@@ -367,6 +373,8 @@ KEPT = [
     (r"^tile_attention", r"^griddepcontrol\.wait", r"^kernel", "The simulator runs one launch after the other."),
     (r"^tile_attention", r"^griddepcontrol\.launch", r"^kernel", "The same."),
     (r"^tile_attention", r"^wgmma\.fence", "sums \\+= dot", "Between the products of scores and those of weights with values, for ptxas, as at the cute level."),
+    (r"^tile_attention_listed", r"^bar\.warp\.sync", "let value",
+     "Of the number of the next tile: behind a shuffle of all lanes, who have read it then."),
     (r"^tile_attention", r"^fence\.acq_rel", "", "The simulator's atomics are seen in their order."),
     (r"^attention_(\w+_)?sm80", r"^cp\.async\.wait_group", r"^cp_async_wait\(0\)",
      "Of a tile that sees no key, whose copies are complete before the block ends; behind blocks of keys no copy is under way."),
