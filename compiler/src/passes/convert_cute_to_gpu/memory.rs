@@ -229,11 +229,11 @@ impl<'c> Lowering<'c> {
         offsets: &[Int],
         ty: Type<'c>,
     ) -> IrValue<'c> {
-        let elem = view.ptr.elem;
         let width = contiguous_width(view, offsets);
         if width == offsets.len() as i64 && width > 1 {
             return self.load_contiguous(view, &offsets[0], width);
         }
+        let elem = view.ptr.elem;
         let starts = offsets.iter().step_by(width as usize);
         let mut pieces: Vec<_> = starts
             .map(|start| self.load_contiguous(view, start, width))
