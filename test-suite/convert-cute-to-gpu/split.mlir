@@ -106,6 +106,26 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Of 16 bits, too, what is chosen and what is made wider are one for each.
+  // CHECK-LABEL: gpu.func @halves
+  // CHECK: arith.mulf {{.*}} : vector<8xbf16>
+  // CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : bf16
+  // CHECK-NOT: arith.select {{.*}} : vector
+  // CHECK: arith.extf %{{.*}} : bf16 to f32
+  // CHECK-NOT: arith.extf {{.*}} : vector
+  // CHECK: gpu.return
+  gpu.func @halves(%c: i1) kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "16:1">
+    %y = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<bf16, rmem, align<16>, "16:1">) -> vector<16xbf16>
+    %w = arith.mulf %v, %v : vector<16xbf16>
+    %larger = arith.cmpf ogt, %w, %v : vector<16xbf16>
+    %s = arith.select %larger, %w, %v : vector<16xi1>, vector<16xbf16>
+    %f = arith.extf %s : vector<16xbf16> to vector<16xf32>
+    cute.memref.store_vec(%f, %y) : vector<16xf32>, !cute.memref<f32, rmem, align<16>, "16:1">
+    gpu.return
+  }
+
   // A call whose operands are of other types than its result is left as it is.
   // CHECK-LABEL: gpu.func @other_types
   // CHECK: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"() : () -> vector<16xf32>

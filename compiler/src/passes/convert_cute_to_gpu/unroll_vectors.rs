@@ -278,7 +278,11 @@ impl<'c> Lowering<'c> {
         attrs: &[(&str, Attribute<'c>)],
         ty: Type<'c>,
     ) -> IrValue<'c> {
-        if is_of_registers(operands, ty) {
+        // No instruction chooses among several halves, or widens several.
+        let alone = [ArithOp::Select, ArithOp::Extf]
+            .map(Op::from)
+            .contains(&kind);
+        if alone || is_of_registers(operands, ty) {
             return self.lane_by_lane(kind, operands, attrs, ty);
         }
         let part = self.emitter.ir.value(kind, operands, attrs, ty);
