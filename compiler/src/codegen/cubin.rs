@@ -102,24 +102,24 @@ pub fn assemble(
     options: &CubinOptions,
     timings: &mut Timings,
 ) -> Result<Cubin, CubinError> {
-    if let Ok(program) = Program::Ptxas.find()
-        && let Ok(cubin) = timings.measure("assemble cubin", || run_ptxas(program, ptx, options))
-    {
-        return Ok(cubin);
-    }
+    let assembled = Program::Ptxas
+        .find()
+        .map(|program| timings.measure("assemble cubin", || run_ptxas(program, ptx, options)));
+    let assembled = match assembled {
+        Ok(Ok(cubin)) => return Ok(cubin),
+        other => other,
+    };
     let library = timings.measure("load libnvJitLink", || {
         NVJITLINK.get_or_init(NvJitLink::load)
     });
-    timings.measure("assemble cubin", || match library {
-        Ok(library) => library.assemble(ptx, options),
-        Err(reason) => match Program::Ptxas.find() {
-            Ok(program) => run_ptxas(program, ptx, options),
-            Err(program) => Err(CubinError::NoAssembler {
-                library: reason.clone(),
-                program,
-            }),
-        },
-    })
+    match (library, assembled) {
+        (Ok(library), _) => timings.measure("assemble cubin", || library.assemble(ptx, options)),
+        (Err(_), Ok(refused)) => refused,
+        (Err(reason), Err(program)) => Err(CubinError::NoAssembler {
+            library: reason.clone(),
+            program,
+        }),
+    }
 }
 
 static NVJITLINK: OnceLock<Result<NvJitLink, String>> = OnceLock::new();

@@ -12,7 +12,7 @@ use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
 };
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{LlvmOp, Op, VectorOp};
+use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::operation::OperationLike;
 use melior::ir::{Attribute, Type, ValueLike};
 use rustc_hash::FxHashMap;
@@ -178,6 +178,12 @@ impl<'c> Lowering<'c> {
             }
         }
     }
+}
+
+/// Whether no instruction does it for several elements: those of registers, and of 16 bits what chooses or makes wider.
+pub(super) fn goes_by_lane(kind: Op, operands: &[IrValue], result: Type) -> bool {
+    let alone = [ArithOp::Select, ArithOp::Extf].map(Op::from);
+    alone.contains(&kind) || is_of_registers(operands, result)
 }
 
 /// Whether an operation takes and gives registers.

@@ -13,18 +13,17 @@
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    borrowed, defining_op, is_in_block, named_attributes, next_operation, operations,
+    borrowed, defining_op, first_of_block, is_in_block, named_attributes, next_operation,
     vector_elements,
 };
 use super::Lowering;
-use super::lanes::{is_of_registers, is_register};
+use super::lanes::{goes_by_lane, is_of_registers, is_register};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, result_of, value_key,
 };
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
-use melior::ir::block::BlockArgument;
 use melior::ir::{Attribute, BlockRef, Type, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -116,11 +115,8 @@ impl<'c> Lowering<'c> {
             && let Some(result) = result
             && let Some((_, elem)) = long_vector(result.r#type())
         {
-            let ty = self.emitter.ir.vector_type(PART, elem);
             let elements: Vec<IrValue<'c>> = operands_of(op).collect();
-            let parts = elements.chunks(PART as usize);
-            let parts = parts.map(|part| self.joined_lanes(part, ty)).collect();
-            self.keep_parts(result, parts);
+            self.keep_elements(result, &elements, elem);
             return true;
         }
         if VectorOp::Extract.is(op)
@@ -150,6 +146,14 @@ impl<'c> Lowering<'c> {
         self.parts.insert(value_key(vector), parts);
     }
 
+    /// A vector is there in parts, of these elements.
+    fn keep_elements(&mut self, vector: IrValue<'c>, elements: &[IrValue<'c>], elem: Type<'c>) {
+        let ty = self.emitter.ir.vector_type(PART, elem);
+        let parts = elements.chunks(PART as usize);
+        let parts = parts.map(|part| self.joined_lanes(part, ty)).collect();
+        self.keep_parts(vector, parts);
+    }
+
     /// A long vector of registers that is not there in parts is, from where it is defined on.
     fn take_apart(&mut self, vector: IrValue<'c>) {
         if self.parts.contains_key(&value_key(vector)) {
@@ -158,15 +162,16 @@ impl<'c> Lowering<'c> {
         let Some((count, elem)) = long_vector(vector.r#type()) else {
             return;
         };
-        let Some(first) = first_behind(vector) else {
+        let first = match defining_op(vector) {
+            Some(op) => next_operation(op),
+            None => first_of_block(vector),
+        };
+        let Some(first) = first else {
             return;
         };
         let before = std::mem::replace(&mut self.emitter.ir.insertion, Insertion::Before(first));
-        let ty = self.emitter.ir.vector_type(PART, elem);
         let lanes: Vec<IrValue<'c>> = (0..count).map(|lane| self.lane(vector, lane)).collect();
-        let parts = lanes.chunks(PART as usize);
-        let parts = parts.map(|part| self.joined_lanes(part, ty)).collect();
-        self.keep_parts(vector, parts);
+        self.keep_elements(vector, &lanes, elem);
         self.emitter.ir.insertion = before;
     }
 
@@ -278,11 +283,7 @@ impl<'c> Lowering<'c> {
         attrs: &[(&str, Attribute<'c>)],
         ty: Type<'c>,
     ) -> IrValue<'c> {
-        // No instruction chooses among several halves, or widens several.
-        let alone = [ArithOp::Select, ArithOp::Extf]
-            .map(Op::from)
-            .contains(&kind);
-        if alone || is_of_registers(operands, ty) {
+        if goes_by_lane(kind, operands, ty) {
             return self.lane_by_lane(kind, operands, attrs, ty);
         }
         let part = self.emitter.ir.value(kind, operands, attrs, ty);
@@ -303,19 +304,6 @@ impl<'c> Lowering<'c> {
             );
         }
         whole
-    }
-}
-
-/// The first operation at which a value is there.
-fn first_behind<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
-    match defining_op(value) {
-        Some(op) => next_operation(op),
-        None => {
-            let argument = BlockArgument::try_from(value).ok()?;
-            // SAFETY: the block outlives the pass.
-            let block: IrBlock<'c> = unsafe { BlockRef::from_raw(argument.owner().to_raw()) };
-            operations(block).first().copied()
-        }
     }
 }
 
