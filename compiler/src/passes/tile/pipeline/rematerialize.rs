@@ -72,10 +72,13 @@ impl<'c> Rematerialization<'c> {
                     && operands_of(op).all(|operand| self.is_possible(operand))
             }
             Some(_) => true,
-            None => {
-                !(0..self.body.argument_count()).any(|index| argument_of(self.body, index) == value)
-            }
+            None => !self.is_argument(value),
         }
+    }
+
+    /// Whether a value is the index of the loop or a variable of it.
+    fn is_argument(self, value: IrValue<'c>) -> bool {
+        (0..self.body.argument_count()).any(|index| argument_of(self.body, index) == value)
     }
 
     /// Whether a tile of a view can be brought in another iteration, and nothing of it beyond the last one.
@@ -175,21 +178,36 @@ impl<'c> Rematerialization<'c> {
         at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
     }
 
-    /// Whether a coordinate is never negative and grows with the index, so that beyond the last iteration it
-    /// is within the view or behind it.
+    /// Whether a coordinate is the same in each iteration, or never negative where it was not, and grows with the index up to a bound: beyond
+    /// the last iteration it is within the view or behind it.
     fn grows(self, value: IrValue<'c>) -> bool {
-        if value == argument_of(self.body, 0) {
+        if value == argument_of(self.body, 0) || self.stands_still(value) {
             return true;
         }
         let Some(op) = defining_op(value) else {
             return true;
         };
-        if !is_in_block(op, self.body) {
-            return true;
-        }
         let mut sides = operands_of(op);
-        matches!(ArithOp::of(op), Some(ArithOp::Addi | ArithOp::Muli))
-            && sides.clone().all(|side| self.grows(side))
-            && sides.any(|side| constant_of(side).is_some_and(|number| number >= 0))
+        let all = sides.clone().all(|side| self.grows(side));
+        match ArithOp::of(op) {
+            Some(ArithOp::Addi | ArithOp::Muli) => {
+                all && sides.any(|side| constant_of(side).is_some_and(|number| number >= 0))
+            }
+            // What is bounded as an unsigned number is not negative.
+            Some(ArithOp::Minui) => all,
+            _ => false,
+        }
+    }
+
+    /// Whether a value is the same in each iteration: it is computed from what is outside of the loop.
+    fn stands_still(self, value: IrValue<'c>) -> bool {
+        match defining_op(value).filter(|op| is_in_block(*op, self.body)) {
+            Some(op) => {
+                matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_)))
+                    && has_no_effect(op)
+                    && operands_of(op).all(|operand| self.stands_still(operand))
+            }
+            None => !self.is_argument(value),
+        }
     }
 }
