@@ -122,6 +122,15 @@ pub fn integer_value(attribute: Attribute) -> Option<i64> {
     }
 }
 
+/// The number of a float attribute; `None` of another one.
+pub fn float_value(attribute: Attribute) -> Option<f64> {
+    let raw = attribute.to_raw();
+    // SAFETY: the attribute is alive, and is asked for a number only where it is one.
+    unsafe {
+        mlir_sys::mlirAttributeIsAFloat(raw).then(|| mlir_sys::mlirFloatAttrGetValueDouble(raw))
+    }
+}
+
 /// The numbers of `array<i32: …>` or `array<i64: …>`.
 pub fn integer_array(attribute: Attribute) -> Option<Vec<i64>> {
     let raw = attribute.to_raw();

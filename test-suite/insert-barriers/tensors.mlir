@@ -42,6 +42,25 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Tiles of a launch may be other blocks', and nothing orders those. Within a tile there is an order.
+  // CHECK-LABEL: gpu.func @of_launch
+  // CHECK: scf.for
+  // CHECK-NEXT: arith.muli
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK-NEXT: tile.load
+  // CHECK-NOT: tile.of_launch
+  // CHECK: gpu.return
+  gpu.func @of_launch(%p: !p, %l: !cute.layout<"(?,?):(?{i64},1)">, %x: !alone, %n: i32, %one: i32) {
+    %y = cute.make_view(%p, %l) : (!p, !cute.layout<"(?,?):(?{i64},1)">) -> !view
+    scf.for %tile = %one to %n step %one : i32 {
+      %k = arith.muli %tile, %tile : i32
+      tile.store %x, %y[%k, %k] : !alone, !view, i32, i32
+      %a = tile.load %y[%k, %k] : !view, i32, i32 -> !turned
+    } {tile.of_launch}
+    gpu.return
+  }
+
   // Other threads hold the elements when they are read.
   // CHECK-LABEL: gpu.func @transposed
   // CHECK: tile.store

@@ -7,8 +7,8 @@ mod types;
 
 pub use crate::handles::{
     IrBlock, IrOp, IrValue, argument_number, argument_of, array_elements, bytes_of, defining_op,
-    erase_unused, integer_array, integer_value, operands_of, operation_key, result_of, results_of,
-    string_value, value_key,
+    erase_unused, float_value, integer_array, integer_value, operands_of, operation_key, result_of,
+    results_of, string_value, value_key,
 };
 use crate::ops::{ArithOp, LlvmOp, Op};
 use crate::printing::unnamed;

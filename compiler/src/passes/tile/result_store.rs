@@ -7,10 +7,11 @@ use super::tensor_box::TensorBox;
 use super::types::{mma_of, operand_layout, reads_shared_memory, tensor_of, tile_of};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::next_operation;
-use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
+use cutec_dialects::atoms::{MmaAtom, MmaOp, TmaAtom, Wgmma};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
-use cutec_dialects::ops::{ArithOp, TileOp, cute, tile};
+use cutec_dialects::ops::{TileOp, cute, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val, View};
@@ -112,20 +113,65 @@ impl<'c> ByMap<'c> {
         number: i64,
         value: impl Fn(IrValue<'c>) -> IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
-        self.tensor_box.coordinates(ir, |axis, at| match axis {
-            Some(1) if self.pieces > 1 => {
-                let word = ir.ty("i32");
-                let count = ir.constant(self.pieces, "i32");
-                let first = ir.value(ArithOp::Muli, &[value(at), count], &[], word);
-                ir.value(
-                    ArithOp::Addi,
-                    &[first, ir.constant(number, "i32")],
-                    &[],
-                    word,
-                )
-            }
-            _ => value(at),
+        let columns = self.columns(ir, number);
+        self.tensor_box
+            .coordinates_of_part(ir, columns.as_slice(), value)
+    }
+
+    /// Which part of the columns a piece is, where there are several.
+    fn columns(&self, ir: &OpBuilder<'c>, number: i64) -> Option<(usize, i64, IrValue<'c>)> {
+        (self.pieces > 1).then(|| (1, self.pieces, ir.constant(number, "i32")))
+    }
+
+    /// The part of the pieces that each of several warpgroups has the sums of, where it is rows that lie together.
+    pub fn rows_of_warpgroup(&self, store: IrOp<'c>, function: IrOp<'c>) -> Option<OwnRows<'c>> {
+        let groups = self.mma.tiled.thr_layout_vmnk();
+        let warpgroups = groups.mode(1)?.size().as_static()?;
+        let &[rows, columns] = &self.piece.shape[..] else {
+            return None;
+        };
+        let layout = self.piece.layout.as_ref()?;
+        let slowest = layout.thread_modes(&self.piece.shape).ok()?.pop()?;
+        let (axis, step) = slowest.along?;
+        let part = rows / warpgroups;
+        let apart = axis == 0
+            && layout.threads() == warpgroups * WARPGROUP
+            && slowest.extent % warpgroups == 0
+            && slowest.extent / warpgroups * step == part;
+        if warpgroups == 1 || !apart || self.tensor_box.fast() != 1 {
+            return None;
+        }
+        let buffer = smem_tile::part_of(&self.buffer, 0, warpgroups)?;
+        let tensor_box = TensorBox::of(store, function, &[part, columns]).ok()?;
+        Some(OwnRows {
+            atom: Arc::new(tensor_box.store(&buffer).ok()?),
+            warpgroups,
+            tensor_box,
         })
+    }
+}
+
+/// Rows of pieces that a warpgroup stores by itself.
+pub(super) struct OwnRows<'c> {
+    /// How many warpgroups share a piece.
+    pub warpgroups: i64,
+    /// What one of them stores of a piece.
+    pub tensor_box: TensorBox<'c>,
+    pub atom: Arc<TmaAtom>,
+}
+
+impl<'c> OwnRows<'c> {
+    /// The coordinates of what a warpgroup stores of a piece.
+    pub fn coordinates(
+        &self,
+        ir: &OpBuilder<'c>,
+        of: &ByMap<'c>,
+        number: i64,
+        warpgroup: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let rows = (0, self.warpgroups, warpgroup);
+        let parts: Vec<_> = of.columns(ir, number).into_iter().chain([rows]).collect();
+        self.tensor_box.coordinates_of_part(ir, &parts, |at| at)
     }
 }
 

@@ -307,22 +307,24 @@ impl<'c> TensorBox<'c> {
         }
     }
 
-    /// [`TensorBox::coordinates`] of a box that is one of several parts of what an access reads, along an axis whose coordinate counts
-    /// tiles: how many there are, and which one it is.
+    /// [`TensorBox::coordinates`] of a box that is one of several parts of what an access reads or writes, along axes whose coordinates
+    /// count tiles: the axis, how many parts there are along it, and which one it is.
     pub fn coordinates_of_part(
         &self,
         ir: &OpBuilder<'c>,
-        part: Option<(usize, i64, IrValue<'c>)>,
+        parts: &[(usize, i64, IrValue<'c>)],
         value: impl Fn(IrValue<'c>) -> IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
         let word = ir.ty("i32");
         let op = |kind, a, b| ir.value(kind, &[a, b], &[], word);
-        self.coordinates(ir, |axis, at| match part {
-            Some((along, parts, part)) if axis == Some(along) => {
-                let parts = ir.constant(parts, "i32");
-                op(ArithOp::Addi, op(ArithOp::Muli, value(at), parts), part)
+        self.coordinates(ir, |axis, at| {
+            match parts.iter().find(|(along, ..)| axis == Some(*along)) {
+                Some((_, parts, part)) => {
+                    let parts = ir.constant(*parts, "i32");
+                    op(ArithOp::Addi, op(ArithOp::Muli, value(at), parts), *part)
+                }
+                None => value(at),
             }
-            _ => value(at),
         })
     }
 

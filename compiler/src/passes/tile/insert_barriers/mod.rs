@@ -10,7 +10,7 @@
 //! - `stage`: stages of buffers. In a pipelined loop they rotate: `tile.iteration` of an access says of which iteration it
 //!   is, counted from the one that the loop computes; iterations share a stage where they are a multiple of the number
 //!   of stages apart. What `tile.copy_async` writes is written for the others when its thread has waited for it. What a write marked
-//!   `tile.own` writes over its warp alone has read.
+//!   `tile.own` writes over its warp alone has read, or its warpgroup, which has barriers of its own for it.
 //! - `tensor`: tensors in global memory that the kernel writes.
 mod stage;
 mod tensor;
@@ -20,7 +20,7 @@ use super::lower_tokens::chosen_mechanism;
 use super::types::{Failed, present};
 use crate::passes::Reported;
 use crate::passes::control_flow::{Edge, Forward, Point, Structure, forward};
-use crate::passes::ir_utils::{blocks, collect_nested, for_each_kernel};
+use crate::passes::ir_utils::{blocks, collect_nested, for_each_kernel, remove_attribute};
 use cutec_dialects::atoms::Mechanism;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
@@ -35,7 +35,7 @@ use std::rc::Rc;
 use tensor::{Effect, TensorAccess, Tensors};
 
 pub(super) use stage::{ITERATION, OWN};
-pub(super) use tensor::written_tensors;
+pub(super) use tensor::{TILES_OF_LAUNCH, written_tensors};
 
 /// Inserts the barriers of every kernel of the module.
 pub fn insert_barriers<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -45,7 +45,8 @@ pub fn insert_barriers<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(),
 }
 
 fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
-    let operations: Vec<IrOp<'c>> = known_ops(function)?.into_iter().map(|(op, _)| op).collect();
+    let known = known_ops(function)?;
+    let operations: Vec<IrOp<'c>> = known.iter().map(|(op, _)| *op).collect();
     let mut analysis = Analysis {
         before: HashSet::new(),
         stages: HashMap::new(),
@@ -56,7 +57,10 @@ fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
             forward(&mut analysis, block, State::default())?;
         }
     }
-    for op in operations {
+    for (op, kind) in known {
+        if matches!(kind, KnownOp::ControlFlow) {
+            remove_attribute(op, TILES_OF_LAUNCH);
+        }
         if analysis.before.contains(&operation_key(op)) {
             let mut ir = OpBuilder::new(context, Insertion::Before(op));
             ir.location = op.location();
@@ -210,6 +214,10 @@ impl<'c> Forward<'c> for Analysis<'c> {
             Structure::While if edge.is_back_edge => state.map(Stage::any_iteration, tensor),
             Structure::For | Structure::While | Structure::If | Structure::Map => state.clone(),
         };
+        if edge.is_back_edge && op.attribute(TILES_OF_LAUNCH).is_ok() {
+            let is_of_buffer = |access: &Access| matches!(access, Access::Stage { .. });
+            Rc::make_mut(&mut there.since).retain(is_of_buffer);
+        }
         // All at once: a loop may exchange what it carries.
         let forwarded = edge.forwarded.iter();
         let passed: Vec<_> = forwarded

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 /// loop computes.
 pub(in crate::passes::tile) const ITERATION: &str = "tile.iteration";
 
-/// The attribute of a write to places that no other warp has read since the last barrier before they were written.
+/// The attribute of a write to places that no other warp has read since the last barrier before they were written, or that one warpgroup
+/// alone accesses, whose own barriers order that.
 pub(in crate::passes::tile) const OWN: &str = "tile.own";
 
 /// A stage of a buffer; of an unknown iteration it may be any.

@@ -2,7 +2,8 @@
 //!
 //! Arguments of a kernel do not overlap (docs/language.md, "Kernels"), so accesses to different ones never meet. Of one
 //! tensor, two accesses are in the order of the program without a barrier where each thread accesses the same
-//! elements in both, or where they are of different tiles.
+//! elements in both, or where they are of different tiles. Of different tiles of the launch nobody orders them, since those may be
+//! computed by different blocks.
 use super::Access;
 use crate::passes::ir_utils::{constant_of, defining_op};
 use crate::passes::tile::bound_coordinates::BOUND;
@@ -14,6 +15,9 @@ use cutec_dialects::tile::TileType;
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Bound, RangeInclusive};
+
+/// The attribute of a loop over the tiles of a launch that a block has.
+pub(in crate::passes::tile) const TILES_OF_LAUNCH: &str = "tile.of_launch";
 
 /// What an access does to memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,6 +11,7 @@ mod convert;
 mod edges;
 mod exchange;
 mod gather;
+mod largest;
 mod layout_conversion;
 mod map;
 mod origin;
@@ -44,13 +45,14 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
 use cutec_layout::AnyLayout;
 use exchange::Among;
 use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
 
 pub(super) use access::bytes_apart;
@@ -69,7 +71,7 @@ pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Repor
         }
         // What a thread computes once stands before what it computes of the arguments.
         expand_kernel(kernel, Sharing::Kernel)?;
-        function_of(context, function).map_err(failed)
+        function_of(context, function, &kernel.target).map_err(failed)
     })
 }
 
@@ -117,13 +119,19 @@ struct Partition<'c> {
     /// What loops carry in place of these, by the number of the argument.
     idle: Vec<(IrOp<'c>, usize)>,
     entry: IrOp<'c>,
+    /// Reductions that look for the largest score (`largest.rs`).
+    of_scores: HashSet<usize>,
     /// Whether operands are staged in shared memory.
     staged: bool,
     /// Buffers in shared memory that loops go through one after the other.
     in_loops: Vec<(Elem, AnyLayout, IrValue<'c>)>,
 }
 
-fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
+fn function_of<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    target: &Target,
+) -> Result<(), Failed<'c>> {
     let operations = checked_ops(function)?;
     let Some(entry) = operations.first().copied() else {
         return Ok(());
@@ -142,6 +150,7 @@ fn function_of<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         sums: HashMap::new(),
         idle: Vec::new(),
         entry,
+        of_scores: largest::of_scores(&operations, target),
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
         in_loops: Vec::new(),
     };

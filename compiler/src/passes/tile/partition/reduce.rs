@@ -5,6 +5,7 @@ use super::shuffle::BUTTERFLY;
 use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
+use crate::passes::remark;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
@@ -22,35 +23,31 @@ impl<'c> Partition<'c> {
         let combine = combiner(&kind, elem)?;
         let axis = reduce.axis().and_then(integer_value);
         let axis = axis.unwrap_or(0) as usize;
-        let mut numbers = self.within_thread(vector, &from, to, axis, combine)?;
-        // Lanes exchange words, and shared memory has bytes: a bool goes as one.
-        let carried = if elem == Elem::I1 { Elem::I8 } else { elem };
-        if carried != elem {
-            self.each(&mut numbers, ArithOp::Extui, carried);
-        }
-
-        // Modes of threads along the axis, each of lanes or of warps.
-        let modes = from
-            .layout
-            .thread_modes(&from.tile.shape)
-            .map_err(SemError::Illegal)?;
-        let (mut before, mut across_warps, mut across_blocks) = (1, Vec::new(), Vec::new());
-        let threads = self.threads;
-        for mode in modes {
-            let mine = mode.along.is_some_and(|(along, _)| along == axis);
-            let end = before * mode.extent;
-            if mine && end.min(WARP) > before {
-                self.across_lanes(&mut numbers, carried, before, end.min(WARP), combine)?;
+        let elements = self.elements(vector, &from);
+        let mut numbers = match self.is_of_scores(op, &from, to) {
+            true => {
+                remark(
+                    self.ir.location,
+                    "the largest of a row is looked for among integers, of which an instruction compares three; a warp with a row of negative elements alone compares floats",
+                );
+                self.largest(&elements, (&from, to), axis)?
             }
+            false => self.within_warp(&elements, (&from, to), axis, (elem, combine))?,
+        };
+        let carried = carried_as(elem);
+
+        // Modes of threads along the axis, of warps and of blocks.
+        let (mut across_warps, mut across_blocks) = (Vec::new(), Vec::new());
+        let threads = self.threads;
+        for (before, end) in threads_along(&from, axis)? {
             let (first, last) = (before.max(WARP), end.min(threads));
-            if mine && first < last {
+            if first < last {
                 across_warps.push((first, last / first));
             }
             let first = before.max(threads);
-            if mine && end > first {
+            if end > first {
                 across_blocks.push((first, end / first));
             }
-            before = end;
         }
         for (among, parts) in [
             (Among::Block, across_warps),
@@ -75,14 +72,34 @@ impl<'c> Partition<'c> {
         }
     }
 
+    /// What a warp holds, combined: in each thread a number for each value that is left, as what it is carried as.
+    pub(super) fn within_warp(
+        &mut self,
+        elements: &[IrValue<'c>],
+        (from, to): (&Spread, &Spread),
+        axis: usize,
+        (elem, combine): (Elem, ArithOp),
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        let mut numbers = self.within_thread(elements, (from, to), axis, (elem, combine))?;
+        let carried = carried_as(elem);
+        if carried != elem {
+            self.each(&mut numbers, ArithOp::Extui, carried);
+        }
+        for (before, end) in threads_along(from, axis)? {
+            if end.min(WARP) > before {
+                self.across_lanes(&mut numbers, carried, before, end.min(WARP), combine)?;
+            }
+        }
+        Ok(numbers)
+    }
+
     /// What a thread holds, combined: a number for each value that is left.
     fn within_thread(
-        &mut self,
-        vector: IrValue<'c>,
-        from: &Spread,
-        to: &Spread,
+        &self,
+        elements: &[IrValue<'c>],
+        (from, to): (&Spread, &Spread),
         axis: usize,
-        combine: ArithOp,
+        (elem, combine): (Elem, ArithOp),
     ) -> Result<Vec<IrValue<'c>>, SemError> {
         let others: Vec<usize> = (0..from.tile.shape.len())
             .filter(|other| *other != axis)
@@ -94,24 +111,23 @@ impl<'c> Partition<'c> {
             Ok((0..spread.values() as usize).map(of).collect())
         };
         let (given, wanted) = (places(from)?, places(to)?);
-        let elements = self.elements(vector, from);
-        let ty = self.ir.ty(from.tile.elem.value_type());
+        let ty = self.ir.ty(elem.value_type());
+        // Of integers an instruction compares three.
+        let together = if combine == ArithOp::Maxsi { 3 } else { 2 };
         let mut numbers = Vec::with_capacity(wanted.len());
         for place in &wanted {
             let mut level: Vec<IrValue<'c>> = given
                 .iter()
-                .zip(&elements)
+                .zip(elements)
                 .filter(|(given, _)| *given == place)
                 .map(|(_, element)| *element)
                 .collect();
             // Pairs of pairs: short chains, and sums of similar size meet.
+            let both = |a, b| self.ir.value(combine, &[a, b], &[], ty);
             while level.len() > 1 {
-                level = level
-                    .chunks(2)
-                    .map(|pair| match pair {
-                        [a, b] => self.ir.value(combine, &[*a, *b], &[], ty),
-                        rest => rest[0],
-                    })
+                let parts = level.chunks(together);
+                level = parts
+                    .filter_map(|part| part.iter().copied().reduce(both))
                     .collect();
             }
             let number = level.first().copied().ok_or_else(|| {
@@ -244,6 +260,28 @@ impl<'c> Partition<'c> {
         };
         Ok((0..spread.values()).map(number).collect())
     }
+}
+
+/// Lanes exchange words, and shared memory has bytes: a bool goes as one.
+fn carried_as(elem: Elem) -> Elem {
+    match elem {
+        Elem::I1 => Elem::I8,
+        elem => elem,
+    }
+}
+
+/// The parts of a thread's number that count along an axis: from which number of threads on, up to which.
+fn threads_along(spread: &Spread, axis: usize) -> Result<Vec<(i64, i64)>, SemError> {
+    let modes = spread.layout.thread_modes(&spread.tile.shape);
+    let (mut before, mut found) = (1, Vec::new());
+    for mode in modes.map_err(SemError::Illegal)? {
+        let end = before * mode.extent;
+        if mode.along.is_some_and(|(along, _)| along == axis) {
+            found.push((before, end));
+        }
+        before = end;
+    }
+    Ok(found)
 }
 
 /// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp or block: so many

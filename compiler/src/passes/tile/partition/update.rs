@@ -38,9 +38,7 @@ impl<'c> Partition<'c> {
         let bit = self.ir.ty("i1");
         let any = (rows.into_iter())
             .reduce(|any, row| self.ir.value(ArithOp::Ori, &[any, row], &[], bit))?;
-        let members = self.ir.constant(-1, "i32");
-        let kind = [("kind", self.ir.attr("#nvvm<vote_sync_kind any>"))];
-        let any = self.ir.value(NvvmOp::VoteSync, &[members, any], &kind, bit);
+        let any = self.any_of_warp(any);
         // Without what the warp was asked, which stays in front of the branch.
         let alone = computed_for(op, &[condition, updated]);
         let ty = to.vector(&self.ir);
@@ -60,6 +58,15 @@ impl<'c> Partition<'c> {
         let regions = vec![then, otherwise];
         let branch = (self.ir).op_with_regions(ScfOp::If, &[any], &[], &[ty], regions);
         Some(result_of(branch, 0))
+    }
+
+    /// Whether a condition holds in any thread of the warp.
+    pub(super) fn any_of_warp(&self, holds: IrValue<'c>) -> IrValue<'c> {
+        let members = self.ir.constant(-1, "i32");
+        let kind = [("kind", self.ir.attr("#nvvm<vote_sync_kind any>"))];
+        let bit = self.ir.ty("i1");
+        self.ir
+            .value(NvvmOp::VoteSync, &[members, holds], &kind, bit)
     }
 }
 

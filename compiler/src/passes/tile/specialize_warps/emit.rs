@@ -1,5 +1,6 @@
 //! Operations of the cute level that roles are made of.
 use super::super::emits::Emits;
+use super::super::insert_barriers::TILES_OF_LAUNCH;
 use super::super::types::view_of;
 use crate::passes::cmpi::EQUAL;
 use cutec_dialects::builder::{
@@ -213,8 +214,9 @@ impl<'c> Emit<'c> {
         let done = act(self, argument_of(block, 0));
         self.ir.insertion = outside;
         let bounds = [first, count, step];
+        let attrs = [(TILES_OF_LAUNCH, self.ir.unit())];
         self.ir
-            .op_with_regions(ScfOp::For, &bounds, &[], &[], vec![region]);
+            .op_with_regions(ScfOp::For, &bounds, &attrs, &[], vec![region]);
         done
     }
 

@@ -206,8 +206,7 @@ fn of_function<'c>(
     for number in 0..results.len() {
         let (before, here) = results.split_at_mut(number);
         let result = &mut here[0];
-        let map = result.by.tensor_box.map(&result.atom);
-        let parameter = add_tensor_map(context, function, map)?;
+        let parameter = add_tensor_map(context, function, result.map())?;
         result.allocate(&emit, parameter, before).map_err(illegal)?;
     }
     if let (Some(residual), Some(result)) = (&mut residual, results.first()) {
@@ -258,7 +257,7 @@ fn of_function<'c>(
         });
         emit.only_if(loader, |emit| {
             let work = Work::Fetch(blocks_beside);
-            producer::role(emit, work, &rings, body, &shared, tiles, thread)
+            producer::role(emit, work, (&rings, &[]), body, &shared, tiles, thread)
         })
         .map_err(illegal)?;
     }
@@ -296,9 +295,10 @@ fn of_function<'c>(
             queue: queue.as_ref(),
         })
     };
+    let chains = Chain::all(&rings, warpgroups, roles.registers);
     let load = |emit: &mut Emit<'c>| {
-        let work = Work::Load(&epilogue);
-        producer::role(emit, work, &rings, body, &shared, tiles_of(), thread)
+        let (work, rings) = (Work::Load(&epilogue), (&rings[..], &chains[..]));
+        producer::role(emit, work, rings, body, &shared, tiles_of(), thread)
     };
     if roles.handed_over {
         emit.set_registers(false, roles.of_loading);
@@ -313,7 +313,8 @@ fn of_function<'c>(
         let first = emit.ir.constant((threads + split::FIRST) / WARP, "i32");
         let splitting = emit.compare(AT_LEAST, warp, first);
         let split = |emit: &mut Emit<'c>| {
-            producer::role(emit, Work::Split, &rings, body, &shared, tiles_of(), thread)
+            let rings = (&rings[..], &chains[..]);
+            producer::role(emit, Work::Split, rings, body, &shared, tiles_of(), thread)
         };
         emit.only_if(splitting, split).map_err(illegal)?;
     }
@@ -333,10 +334,24 @@ fn of_function<'c>(
         }
         None => None,
     };
+    let warpgroup = StoredResult::are_own(&results).then(|| {
+        let warps = emit.ir.constant(WARPGROUP / WARP, "i32");
+        emit.binary(ArithOp::Divui, warp, warps)
+    });
+    if let Some(warpgroup) = warpgroup {
+        let mut results = results.iter_mut();
+        results
+            .try_for_each(|result| result.begin(&emit, warpgroup))
+            .map_err(illegal)?;
+    }
     let of_results = Threads {
-        first: if turns.is_some() { leads } else { first },
+        first: match turns.is_some() || warpgroup.is_some() {
+            true => leads,
+            false => first,
+        },
         leads,
         turn: turns.as_ref().map(|turns| turns.number),
+        warpgroup,
     };
     let mut rest_end = None;
     let mut index = None;
@@ -359,7 +374,6 @@ fn of_function<'c>(
         results::wait_for_reads(&mut emit, of_results.first, 0).map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
-    let chains = Chain::all(&rings, warpgroups, roles.registers);
     if turns.is_some() && !chains.is_empty() {
         return Err(impossible("a product takes what another one gives"));
     }

@@ -1,11 +1,13 @@
 //! The role that loads: the control flow around the copies, and what their coordinates are computed of.
 use super::super::emits::Emits;
 use super::super::gathers::Place;
+use super::chain::Chain;
 use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
 use super::gather::Threads;
 use super::queue::TileQueue;
 use super::ring::{By, Ring};
+use crate::passes::cmpi::LESS;
 use crate::passes::ir_utils::{
     attributes, blocks, clone, defining_op, operations, parent, set_operand,
 };
@@ -43,7 +45,7 @@ pub(super) struct Tiles<'a, 'c> {
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     work: Work<'_, 'c>,
-    rings: &[Ring<'c>],
+    (rings, chains): (&[Ring<'c>], &[Chain<'c>]),
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
     tiles: Option<Tiles<'_, 'c>>,
@@ -107,6 +109,8 @@ pub(super) fn role<'c>(
                 splits,
                 fetches,
                 rings,
+                chains,
+                ahead: HashSet::new(),
                 epilogue,
                 around,
                 shared,
@@ -220,6 +224,10 @@ pub(super) struct Role<'a, 'c> {
     /// Whether it fetches what others will load, and how many blocks share a multiprocessor.
     fetches: Option<i64>,
     rings: &'a [Ring<'c>],
+    /// Loops of chained products, of which some rings are filled an iteration ahead.
+    chains: &'a [Chain<'c>],
+    /// The first copies of those rings, in the loop that stands here.
+    ahead: HashSet<usize>,
     epilogue: &'a [PiecewiseLoad<'c>],
     /// Operations that have a copy inside.
     around: HashSet<usize>,
@@ -243,6 +251,9 @@ impl<'c> Role<'_, 'c> {
     fn block(&mut self, block: IrBlock<'c>) -> Result<(), SemError> {
         for op in operations(block) {
             let ring = self.rings.iter().find(|ring| ring.copies[0].op == op);
+            if self.ahead.contains(&operation_key(op)) {
+                continue;
+            }
             if let Some(ring) = ring {
                 self.emit.ir.location = op.location();
                 match self.splits {
@@ -325,10 +336,28 @@ impl<'c> Role<'_, 'c> {
             return Ok(());
         };
         let index = argument_of(body, 0);
+        let chain = self.chains.iter().find(|chain| chain.of == of);
+        let plain = self.fetches.is_none() && !self.splits;
+        let chain = chain.filter(|chain| plain && chain.loads_ahead(self.rings));
+        if let (Some(chain), &[lower, upper, _]) = (chain, &bounds[..]) {
+            self.fill_ahead(chain, index, (lower, upper))?;
+        }
         let (region, block) = region_with_block(&[(index.r#type(), of.location())]);
         self.inside(block, |role| {
-            role.known.insert(value_key(index), argument_of(block, 0));
-            role.block(body)
+            let here = argument_of(block, 0);
+            let mut ahead = HashSet::new();
+            if let (Some(chain), &[_, upper, step]) = (chain, &bounds[..]) {
+                let ir = &role.emit.ir;
+                let next = ir.value(ArithOp::Addi, &[here, step], &[], here.r#type());
+                role.fill_ahead(chain, index, (next, upper))?;
+                let rings = chain.rings.iter().map(|ring| &role.rings[*ring]);
+                ahead.extend(rings.map(|ring| operation_key(ring.copies[0].op)));
+            }
+            role.known.insert(value_key(index), here);
+            let around = std::mem::replace(&mut role.ahead, ahead);
+            let done = role.block(body);
+            role.ahead = around;
+            done
         })?;
         let attrs = attributes(of, &["unsignedCmp"]);
         self.emit
@@ -343,6 +372,25 @@ impl<'c> Role<'_, 'c> {
                 rings.try_for_each(|ring| ring.flush(self.emit))
             }
         }
+    }
+
+    /// Fills what the first products of a chain read in the iteration of this index, if there is that iteration.
+    fn fill_ahead(
+        &mut self,
+        chain: &Chain<'c>,
+        index: IrValue<'c>,
+        (here, upper): (IrValue<'c>, IrValue<'c>),
+    ) -> Result<(), SemError> {
+        let more = self.emit.compare(LESS, here, upper);
+        let (then, block) = region_with_block(&[]);
+        self.inside(block, |role| {
+            role.known.insert(value_key(index), here);
+            let mut rings = chain.rings.iter().map(|ring| &role.rings[*ring]);
+            rings.try_for_each(|ring| role.fill(ring))
+        })?;
+        let regions = vec![then, Region::new()];
+        (self.emit.ir).op_with_regions(ScfOp::If, &[more], &[], &[], regions);
+        Ok(())
     }
 
     /// Ends a loop behind the rounds that are fetched.

@@ -4,6 +4,7 @@
 //! two places in shared memory. A block begins with the tile of its own number. The counter is two i32, 0 before a launch; the block that
 //! ends last leaves zeros.
 use super::super::emits::Emits;
+use super::super::insert_barriers::TILES_OF_LAUNCH;
 use super::cursor::Cursor;
 use super::emit::Emit;
 use crate::passes::cmpi::{EQUAL, LESS};
@@ -146,7 +147,8 @@ impl<'c> TileQueue<'c> {
         }
         emit.ir.insertion = here;
         let regions = vec![before, body];
-        (emit.ir).op_with_regions(ScfOp::While, &[first], &[], &[word], regions);
+        let attrs = [(TILES_OF_LAUNCH, emit.ir.unit())];
+        (emit.ir).op_with_regions(ScfOp::While, &[first], &attrs, &[word], regions);
         next.map(|_| body_block)
     }
 

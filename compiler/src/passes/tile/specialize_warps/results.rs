@@ -2,8 +2,9 @@
 use super::super::emits::Emits;
 use super::super::insert_barriers::OWN;
 use super::super::known_ops::only_computes;
+use super::super::partition::FIRST_BARRIER;
 use super::super::pingpong::in_turn;
-use super::super::result_store::ByMap;
+use super::super::result_store::{ByMap, OwnRows};
 use super::super::stages::widen;
 use super::super::types::tile_of;
 use super::emit::Emit;
@@ -14,10 +15,13 @@ use crate::passes::ir_utils::{
     blocks, clone, defining_op, erase, next_operation, operations, parent, replace_all_uses,
     same_block, set_operand, users,
 };
+use crate::passes::remark;
+use cutec_abi::TensorMapAbi;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -34,9 +38,11 @@ pub(super) struct StoredResult<'c> {
     in_turn: i64,
     pub by: ByMap<'c>,
     pub atom: Arc<TmaAtom>,
+    /// The rows that each warpgroup stores by itself, where they do.
+    own: Option<OwnRows<'c>>,
     /// How threads write a piece, where that is not by vectors.
     copy: Option<Val>,
-    /// The atom with its map, the buffers, and these with the modes of the tensor in their order.
+    /// The atom with its map, the buffers, and what is stored of these, with the modes of the tensor in their order.
     made: Option<[IrValue<'c>; 3]>,
 }
 
@@ -54,12 +60,35 @@ impl<'c> StoredResult<'c> {
                 store,
                 in_turn: in_turn(function),
                 copy: by.store_copy(),
+                own: by.rows_of_warpgroup(store, function),
                 by,
                 atom,
                 made: None,
             })
         });
-        found.collect()
+        let mut found: Vec<Self> = found.collect();
+        // Those that meet for one result meet for all.
+        if found.iter().any(|result| result.own.is_none()) {
+            found.iter_mut().for_each(|result| result.own = None);
+        }
+        found
+    }
+
+    /// Whether warpgroups that share a tile store their rows of these results by themselves.
+    pub fn are_own(results: &[Self]) -> bool {
+        results.iter().any(|result| result.own.is_some())
+    }
+
+    /// The copy by which a piece leaves, or a warpgroup's rows of it.
+    fn leaves_by(&self) -> &Arc<TmaAtom> {
+        self.own.as_ref().map_or(&self.atom, |own| &own.atom)
+    }
+
+    /// The map of that copy, of which a parameter is to be the number.
+    pub fn map(&self) -> TensorMapAbi {
+        let own = self.own.as_ref();
+        let tensor_box = own.map_or(&self.by.tensor_box, |own| &own.tensor_box);
+        tensor_box.map(self.leaves_by())
     }
 
     /// Those of a warpgroup.
@@ -90,7 +119,7 @@ impl<'c> StoredResult<'c> {
         map: IrValue<'c>,
         before: &[Self],
     ) -> Result<(), SemError> {
-        let ty = emit.ir.val_type(&Val::TmaAtom(self.atom.clone()));
+        let ty = emit.ir.val_type(&Val::TmaAtom(self.leaves_by().clone()));
         let made = emit.ir.value(CuteOp::MakeTmaAtom, &[map], &[], ty);
         let shared = self.shares(before).and_then(|other| other.made);
         let buffer = match shared {
@@ -105,6 +134,21 @@ impl<'c> StoredResult<'c> {
         };
         let ordered = self.by.tensor_box.in_order(&emit.ir, buffer)?;
         self.made = Some([made, buffer, ordered]);
+        Ok(())
+    }
+
+    /// Sees the rows that a warpgroup of this number stores by itself.
+    pub fn begin(&mut self, emit: &Emit<'c>, warpgroup: IrValue<'c>) -> Result<(), SemError> {
+        let [made, buffer, _] = self.made()?;
+        if let Some(own) = &self.own {
+            remark(
+                self.store.location(),
+                "each of the warpgroups that share a tile stores the rows that it has, and waits for no other",
+            );
+            let rows = emit.part(buffer, 0, own.warpgroups, warpgroup)?;
+            let ordered = own.tensor_box.in_order(&emit.ir, rows)?;
+            self.made = Some([made, buffer, ordered]);
+        }
         Ok(())
     }
 
@@ -133,8 +177,8 @@ impl<'c> StoredResult<'c> {
         emit.binary(ArithOp::Addi, own, number)
     }
 
-    /// Stores a piece by the map: all threads write it to a buffer, from which nothing is stored any more, then one begins the copy.
-    /// A warp may have read in the buffer what it `overwrites`.
+    /// Stores a piece by the map: all threads write it to a buffer, from which nothing is stored any more, then one begins the copy, or one
+    /// of each warpgroup that of its rows. A warp may have read in the buffer what it `overwrites`.
     fn store(
         &self,
         emit: &mut Emit<'c>,
@@ -146,15 +190,20 @@ impl<'c> StoredResult<'c> {
         let [made, buffers, ordered] = self.made()?;
         let stage = self.buffer_of(emit, threads, buffer);
         let mut attrs = emit.by_copy(self.copy.as_ref());
-        if overwrites {
+        if overwrites || threads.warpgroup.is_some() {
             attrs.push((OWN, emit.ir.unit()));
         }
         emit.ir
             .op(TileOp::Write, &[value, buffers, stage], &attrs, &[]);
         emit.fence_for_async_proxy();
-        emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+        threads.meet(emit);
         emit.only_if(threads.first, |emit| {
-            let to = self.by.piece_coordinates(&emit.ir, number, |at| at)?;
+            let to = match (&self.own, threads.warpgroup) {
+                (Some(own), Some(warpgroup)) => {
+                    own.coordinates(&emit.ir, &self.by, number, warpgroup)?
+                }
+                _ => self.by.piece_coordinates(&emit.ir, number, |at| at)?,
+            };
             let from = emit.stage(ordered, stage)?;
             emit.ir.op(CuteOp::Copy, &[made, from, to], &[], &[]);
             emit.ir.op(NvvmOp::CpAsyncBulkCommitGroup, &[], &[], &[]);
@@ -169,7 +218,7 @@ impl<'c> StoredResult<'c> {
     }
 }
 
-/// What a thread is among those that share a tile.
+/// What a thread is among those that store results together.
 #[derive(Clone, Copy)]
 pub(super) struct Threads<'c> {
     /// Whether it is the first of them, and of its warpgroup.
@@ -177,6 +226,24 @@ pub(super) struct Threads<'c> {
     pub leads: IrValue<'c>,
     /// The number of its warpgroup, where each has tiles of its own.
     pub turn: Option<IrValue<'c>>,
+    /// The same where each has rows of its own of tiles that they share.
+    pub warpgroup: Option<IrValue<'c>>,
+}
+
+impl<'c> Threads<'c> {
+    /// A barrier of all of them.
+    fn meet(&self, emit: &Emit<'c>) {
+        let Some(warpgroup) = self.warpgroup else {
+            emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+            return;
+        };
+        // Behind that of all warpgroups.
+        let first = emit.ir.constant(FIRST_BARRIER + 1, "i32");
+        let number = emit.binary(ArithOp::Addi, warpgroup, first);
+        let threads = emit.ir.constant(WARPGROUP, "i32");
+        let attrs = [("operandSegmentSizes", emit.ir.i32_array(&[1, 1, 0]))];
+        emit.ir.op(NvvmOp::Barrier, &[number, threads], &attrs, &[]);
+    }
 }
 
 /// What results are made of that is read where they leave.
@@ -380,7 +447,7 @@ impl<'a, 'c> Group<'a, 'c> {
                         // With an odd number of stores the first buffer of a tile was the last one of the tile before.
                         let same = result.buffers() == 1 || (stored == 0 && odd);
                         wait_for_reads(emit, threads.first, if same { 0 } else { 1 })?;
-                        emit.ir.op(NvvmOp::Barrier0, &[], &[], &[]);
+                        threads.meet(emit);
                         emit.ir.constant(stored % result.buffers(), "i32")
                     }
                 };

@@ -127,6 +127,7 @@ impl<'c> ByMap<'c> {
         }
         let part = self.share.as_ref().and_then(|own| Some((own, own.part?)));
         let part = part.map(|(own, [part, _])| (own.share.axis, own.share.parts, part));
+        let part = part.as_slice();
         let coordinates = self.tensor_box.coordinates_of_part(ir, part, value)?;
         Ok(vec![vec![coordinates]])
     }

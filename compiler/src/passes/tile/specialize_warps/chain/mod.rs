@@ -22,6 +22,7 @@
 //!     s = dot(y, v[last], t); wait
 //! }
 //! ```
+//! The role that loads has the same order: `k[i + 1]` ahead of `v[i]`.
 mod rewrite;
 
 pub(super) use rewrite::Waits;
@@ -47,7 +48,7 @@ const OTHERS: i64 = 24;
 
 /// A loop of chained products.
 pub(super) struct Chain<'c> {
-    of: IrOp<'c>,
+    pub of: IrOp<'c>,
     body: IrBlock<'c>,
     pub first: Vec<IrOp<'c>>,
     pub last: IrOp<'c>,
@@ -151,6 +152,12 @@ impl<'c> Chain<'c> {
             })
             .sum();
         taken.is_some_and(|taken| taken + OTHERS <= registers)
+    }
+
+    /// Whether the role that loads can bring what the first products read an iteration ahead.
+    pub fn loads_ahead(&self, rings: &[Ring<'c>]) -> bool {
+        let mut copies = self.rings.iter().flat_map(|ring| &rings[*ring].copies);
+        copies.all(|copy| copy.map().is_some() && is_in_block(copy.op, self.body))
     }
 
     fn argument(&self, number: usize) -> IrValue<'c> {
