@@ -3,8 +3,8 @@
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    BinaryOp, Block, Expr, ExprKind, ItemKind, Let, Pattern, PatternKind, Record, Stmt, StmtKind,
-    Type, TypeKind,
+    BinaryOp, Block, Expr, ExprKind, ItemKind, Let, Name, Pattern, PatternKind, Record, Stmt,
+    StmtKind, Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
@@ -223,20 +223,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if !parts.mutable || self.ir.is_none() {
             return self.destructure(&parts.pattern, &value, parts.mutable);
         }
-        let PatternKind::Name(name) = &parts.pattern.kind else {
-            return self.unsupported(
-                parts.pattern.span,
-                "a pattern in `var`",
-                "declare each variable by itself",
-            );
-        };
         let written = match &value {
             Value::Int(_) => self.written_type(parts)?,
             _ => None,
         };
-        let held = self.held_in_variable(&value, written, ("a `var` of a kernel", name), span)?;
-        self.bind(name.node.clone(), held, true, name.span);
-        Ok(())
+        self.each_part(&parts.pattern, &value, &mut |this, name, part| {
+            let what = ("a `var` of a kernel", name);
+            let held = this.held_in_variable(part, written, what, span)?;
+            this.bind(name.node.clone(), held, true, name.span);
+            Ok(())
+        })
     }
 
     /// A value where a type says what it is: literals take it, other numbers must have it.
@@ -329,10 +325,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         value: &Value<'c, 'a>,
         mutable: bool,
     ) -> Result<()> {
+        self.each_part(pattern, value, &mut |this, name, part| {
+            this.bind(name.node.clone(), part.clone(), mutable, name.span);
+            Ok(())
+        })
+    }
+
+    /// Acts on each name of a pattern and the part of the value that it stands for.
+    fn each_part(
+        &mut self,
+        pattern: &'a Pattern,
+        value: &Value<'c, 'a>,
+        act: &mut dyn FnMut(&mut Self, &'a Name, &Value<'c, 'a>) -> Result<()>,
+    ) -> Result<()> {
         match &pattern.kind {
-            PatternKind::Name(name) => {
-                self.bind(name.node.clone(), value.clone(), mutable, name.span)
-            }
+            PatternKind::Name(name) => act(self, name, value)?,
             PatternKind::Wildcard => {}
             PatternKind::Error => return Err(Stop::Reported),
             PatternKind::Tuple(patterns) => {
@@ -366,7 +373,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return self.error(codes::SHAPE_MISMATCH, pattern.span, message, "here");
                 }
                 for (pattern, part) in patterns.iter().zip(&parts) {
-                    self.destructure(pattern, part, mutable)?;
+                    self.each_part(pattern, part, act)?;
                 }
             }
         }
