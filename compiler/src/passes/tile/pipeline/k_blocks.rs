@@ -24,6 +24,16 @@ pub(super) enum Factor<'c> {
     Held(IrValue<'c>),
 }
 
+impl<'c> Factor<'c> {
+    /// The operation that reads it from its buffer.
+    pub fn read(self) -> Option<IrOp<'c>> {
+        match self {
+            Factor::Read(read, _) => Some(read),
+            Factor::Held(_) => None,
+        }
+    }
+}
+
 /// The buffer that an operand is read from, as the loop of the product sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {

@@ -1,6 +1,6 @@
 //! Software pipelining of a loop: prologue, steady state, and loads that are some iterations ahead.
 use super::gathered::Gathered;
-use super::k_blocks::{At, Operands, buffer_of};
+use super::k_blocks::{At, Operands, Product, buffer_of};
 use super::plan::{Plan, Producer};
 use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
@@ -39,6 +39,17 @@ struct Fetched<'c> {
     elements: Vec<IrValue<'c>>,
 }
 
+impl<'c> Fetched<'c> {
+    /// Adds what was begun later.
+    fn extend(&mut self, more: Self) {
+        self.loaded.extend(more.loaded);
+        self.group = self.group.or(more.group);
+        self.index = self.index.or(more.index);
+        self.gathered.extend(more.gathered);
+        self.elements.extend(more.elements);
+    }
+}
+
 impl<'c> Plan<'c> {
     /// Rewrites the loop.
     pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
@@ -59,7 +70,7 @@ impl<'c> Plan<'c> {
                 index = bounds.next(&ir, index);
             }
             let stage = ir.constant(iteration, "i32");
-            let fetched = self.fetch(&mut ir, (index, bounds.upper), stage, iteration)?;
+            let fetched = self.fetch(&mut ir, (index, bounds.upper), (stage, None), iteration)?;
             self.deposit(&ir, &fetched, stage, iteration)?;
             groups.extend(fetched.group);
         }
@@ -121,10 +132,15 @@ impl<'c> Plan<'c> {
             ir.location = product.dot.location();
             now = product.complete(ir, 0, now)?;
             for block in 0..product.blocks {
-                let begins = number == 0 && block == 0;
-                let ends = number == last && block + 1 == product.blocks;
-                if begins && ends {
-                    fetched = self.ahead(ir, new, index, write_stage)?;
+                let begins = block == 0 && self.has_turn(number);
+                let is_last = block + 1 == product.blocks;
+                let ends = number == last && is_last;
+                if begins && is_last {
+                    fetched.extend(self.ahead(ir, new, index, (write_stage, number))?);
+                }
+                if is_last && !ends {
+                    let loaded = std::mem::take(&mut fetched.loaded);
+                    self.deposit_loaded(ir, &loaded, write_stage, self.stages - 1)?;
                 }
                 if ends {
                     self.deposit(ir, &fetched, write_stage, self.stages - 1)?;
@@ -143,9 +159,10 @@ impl<'c> Plan<'c> {
                     (false, false) => self.products[number + 1].read_ahead(ir, 0, at)?,
                     (false, true) => self.products[0].read_ahead(ir, 0, at)?,
                 };
-                if begins && !ends {
-                    fetched = self.ahead(ir, new, index, write_stage)?;
-                    hold(ir, &fetched);
+                if begins && !is_last {
+                    let begun = self.ahead(ir, new, index, (write_stage, number))?;
+                    hold(ir, &begun);
+                    fetched.extend(begun);
                 }
                 sums = product.multiply(ir, block, now, sums)?;
                 now = next;
@@ -182,31 +199,55 @@ impl<'c> Plan<'c> {
         Ok(())
     }
 
-    /// Begins what the iteration needs that comes so many iterations later as there are stages ahead.
+    /// The product during which a tile is brought: what goes through registers its own one, so that these are few at a time; copies
+    /// the first one.
+    fn turn_of(&self, producer: &Producer<'c>) -> usize {
+        let Producer::Load(_, write) = producer else {
+            return 0;
+        };
+        let buffer = buffer_of(*write);
+        let reads = |product: &Product<'c>| {
+            let mut factors = product.factors.iter();
+            factors.any(|factor| factor.read().and_then(buffer_of) == buffer)
+        };
+        self.products.iter().position(reads).unwrap_or(0)
+    }
+
+    /// Whether anything is brought during a product, or something is begun with the first one.
+    fn has_turn(&self, number: usize) -> bool {
+        number == 0 || (self.producers.iter()).any(|producer| self.turn_of(producer) == number)
+    }
+
+    /// Begins what the iteration needs that comes so many iterations later as there are stages ahead, as far as it is brought during
+    /// a product.
     fn ahead(
         &self,
         ir: &mut OpBuilder<'c>,
         new: IrOp<'c>,
         index: IrValue<'c>,
-        stage: IrValue<'c>,
+        (stage, number): (IrValue<'c>, usize),
     ) -> Result<Fetched<'c>, Failed<'c>> {
         let bounds = Bounds::of(new)?;
         let ahead = bounds.ahead(ir, index, self.stages - 1);
-        self.fetch(ir, (ahead, bounds.upper), stage, self.stages - 1)
+        let index = (ahead, bounds.upper);
+        self.fetch(ir, index, (stage, Some(number)), self.stages - 1)
     }
 
-    /// Begins to bring the tiles of the iteration with an index, of a loop up to a bound; nothing is read from beyond the last one.
+    /// Begins to bring the tiles of the iteration with an index, of a loop up to a bound, all or those that are brought during a product; nothing
+    /// is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
         index: (IrValue<'c>, IrValue<'c>),
-        stage: IrValue<'c>,
+        (stage, number): (IrValue<'c>, Option<usize>),
         iteration: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
         let (mut fetched, around) = (Fetched::default(), ir.location);
         let mut copies = Vec::new();
         let repeat = Rematerialization { body: self.body };
-        for producer in &self.producers {
+        let has_turn = |turn| number.is_none_or(|number| number == turn);
+        let producers = self.producers.iter();
+        for producer in producers.filter(|producer| has_turn(self.turn_of(producer))) {
             let fetch = producer.fetch();
             ir.location = fetch.location();
             let old = producer.at().map_err(|message| (fetch, message))?;
@@ -242,14 +283,14 @@ impl<'c> Plan<'c> {
                 }
             }
         }
-        for tile in &self.gathered {
+        for tile in self.gathered.iter().filter(|_| has_turn(0)) {
             for read in &tile.reads {
                 let read = result_of(*read, 0);
                 let elements = repeat.for_index(ir, read, index.0, &mut fetched.gathered)?;
                 fetched.elements.push(elements);
             }
         }
-        fetched.index = Some(index.0);
+        fetched.index = has_turn(0).then_some(index.0);
         ir.location = around;
         if !copies.is_empty() {
             let token = ir.ty("!tile.token");
@@ -266,7 +307,29 @@ impl<'c> Plan<'c> {
         stage: IrValue<'c>,
         iteration: i64,
     ) -> Result<(), Failed<'c>> {
-        for (producer, loaded) in &fetched.loaded {
+        self.deposit_loaded(ir, &fetched.loaded, stage, iteration)?;
+        let mut clones = fetched.gathered.clone();
+        for tile in &self.gathered {
+            let write = present(tile.write, tile::Write::of(tile.write))?;
+            let (mut made, repeat) = (write.value(), Rematerialization { body: self.body });
+            if let Some(index) = fetched.index {
+                made = repeat.for_index(ir, made, index, &mut clones)?;
+            }
+            let attrs = [(ITERATION, ir.integer(iteration, ir.integer_type(32)))];
+            ir.op(TileOp::Write, &[made, write.buffer(), stage], &attrs, &[]);
+        }
+        Ok(())
+    }
+
+    /// The same of some tiles alone.
+    fn deposit_loaded(
+        &self,
+        ir: &OpBuilder<'c>,
+        loaded: &[(Producer<'c>, IrValue<'c>)],
+        stage: IrValue<'c>,
+        iteration: i64,
+    ) -> Result<(), Failed<'c>> {
+        for (producer, loaded) in loaded {
             let write = producer.fill();
             let buffer = present(write, tile::Write::of(write))?.buffer();
             let mut attrs = attributes(write, &["copy"]);
@@ -278,16 +341,6 @@ impl<'c> Plan<'c> {
                 made = result_of(again, 0);
             }
             ir.op(TileOp::Write, &[made, buffer, stage], &attrs, &[]);
-        }
-        let mut clones = fetched.gathered.clone();
-        for tile in &self.gathered {
-            let write = present(tile.write, tile::Write::of(tile.write))?;
-            let (mut made, repeat) = (write.value(), Rematerialization { body: self.body });
-            if let Some(index) = fetched.index {
-                made = repeat.for_index(ir, made, index, &mut clones)?;
-            }
-            let attrs = [(ITERATION, ir.integer(iteration, ir.integer_type(32)))];
-            ir.op(TileOp::Write, &[made, write.buffer(), stage], &attrs, &[]);
         }
         Ok(())
     }
