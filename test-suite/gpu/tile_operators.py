@@ -65,6 +65,20 @@ class Case:
         self.results = 2 if places else 1
 
 
+class StreamK:
+    """`tile_stream_k` as a kernel of three operands: with the memory that its blocks, two for each multiprocessor, need beside these."""
+
+    def __init__(self, kernel):
+        workers = 2 * torch.cuda.get_device_properties(0).multi_processor_count
+        self.kernel, self.beside = kernel, (empty(workers, 2, 128, 128), torch.zeros(workers, dtype=torch.int32, device="cuda"))
+
+    def compile(self, *operands):
+        self.kernel.compile(*operands, *self.beside)
+
+    def __call__(self, *operands):
+        self.kernel(*operands, *self.beside)
+
+
 def grid(**choices):
     return [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
 
@@ -118,6 +132,11 @@ def cases(source: pathlib.Path):
         yield Case(f"product of f32, {m} × {n} × {k}", products.tile_gemm,
                    [dict(t="f32", to="f32", align=4, bm=bm, bn=bn, bk=bk, stages=stages)
                     for bm, bn, bk, stages in ((128, 256, 16, 3), (128, 128, 16, 3), (128, 128, 16, 4), (128, 256, 8, 4), (256, 128, 16, 3))],
+                   lambda m=m, n=n, k=k: (normal(m, k), normal(n, k), empty(m, n)), lambda a, b: a @ b.T,
+                   lambda a, b, some: a[some].double() @ b.double().T, 2 * m * n * k, "TFLOP/s", k ** 0.5)
+    shared = StreamK(cutec.load(source / "tile_stream_k.cute", arch="sm_90a").tile_stream_k)
+    for m, n, k in ((4096, 4096, 4096), (8192, 2048, 4096), (5120, 5120, 5120), (3072, 3072, 3072), (1536, 1536, 1536)):
+        yield Case(f"product of f32, shared along k, {m} × {n} × {k}", shared, [{}],
                    lambda m=m, n=n, k=k: (normal(m, k), normal(n, k), empty(m, n)), lambda a, b: a @ b.T,
                    lambda a, b, some: a[some].double() @ b.double().T, 2 * m * n * k, "TFLOP/s", k ** 0.5)
 
