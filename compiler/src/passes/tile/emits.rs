@@ -2,7 +2,7 @@
 use crate::passes::cmpi::cmpi;
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, region_with_block};
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{CuteOp, ScfOp};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::value::Val;
 use melior::ir::Region;
@@ -33,6 +33,11 @@ pub(super) trait Emits<'c>: Sized {
         cmpi(self.ir(), predicate, one, other)
     }
 
+    /// A barrier of so many threads, by its number (PTX ISA, "bar.sync").
+    fn named_barrier(&self, number: IrValue<'c>, threads: IrValue<'c>) {
+        named_barrier(self.ir(), number, threads);
+    }
+
     /// What is done where a condition holds.
     fn only_if(
         &mut self,
@@ -49,4 +54,10 @@ pub(super) trait Emits<'c>: Sized {
             .op_with_regions(ScfOp::If, &[holds], &[], &[], regions);
         done
     }
+}
+
+/// See [`Emits::named_barrier`].
+pub(super) fn named_barrier<'c>(ir: &OpBuilder<'c>, number: IrValue<'c>, threads: IrValue<'c>) {
+    let attrs = [("operandSegmentSizes", ir.i32_array(&[1, 1, 0]))];
+    ir.op(NvvmOp::Barrier, &[number, threads], &attrs, &[]);
 }

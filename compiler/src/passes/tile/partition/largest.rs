@@ -10,16 +10,16 @@
 use super::super::emits::Emits;
 use super::{Partition, Spread};
 use crate::passes::cmpi::LESS;
-use crate::passes::ir_utils::{blocks, defining_op, operations};
+use crate::passes::ir_utils::{blocks, defining_op, first_of_block, operations, parent};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, argument_of, float_value, operands_of, operation_key,
-    region_with_block, results_of, string_value,
+    Insertion, IrOp, IrValue, argument_number, float_value, operands_of, operation_key,
+    region_with_block, results_of, string_value, value_key,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Feature, Target};
-use melior::ir::{BlockLike, operation::OperationLike};
+use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 
 /// The elements of a row that a thread has at least.
@@ -46,57 +46,49 @@ pub(super) fn of_scores(operations: &[IrOp], target: &Target) -> HashSet<usize> 
 
 /// Whether arithmetic or a product has made the elements of a tile, or they are constants.
 fn follows_from_product(tile: IrValue) -> bool {
-    let Some(op) = defining_op(tile) else {
-        return false;
+    let (mut open, mut seen) = (vec![tile], HashSet::new());
+    while let Some(value) = open.pop() {
+        if seen.insert(value_key(value)) {
+            let Some(sources) = sources(value) else {
+                return false;
+            };
+            open.extend(sources);
+        }
+    }
+    true
+}
+
+/// What a tile, or an element in a map, is one of: none of what is computed; `None` where it may be what memory has.
+fn sources(value: IrValue) -> Option<Vec<IrValue>> {
+    let Some(op) = defining_op(value) else {
+        // An element of an input of a map.
+        let map = tile::Map::of(parent(first_of_block(value)?)?)?;
+        let number = usize::try_from(argument_number(value)?).ok()?;
+        return Some(vec![*map.inputs().get(number)?]);
     };
     let yielded = |region: usize| {
         let end = operations(blocks(op, region).into_iter().next()?).pop()?;
-        let index = results_of(op).position(|result| result == tile)?;
+        let index = results_of(op).position(|result| result == value)?;
         operands_of(end).nth(index)
     };
-    match Op::of(op) {
-        Some(Op::TileOp(TileOp::Dot)) => true,
-        Some(Op::TileOp(TileOp::Map)) => {
-            let block = blocks(op, 0).into_iter().next();
-            let inputs = tile::Map::of(op).map(tile::Map::inputs).unwrap_or_default();
-            let element = yielded(0).zip(block);
-            element.is_some_and(|(element, block)| is_computed(element, block, &inputs))
+    match Op::of(op)? {
+        Op::TileOp(TileOp::Dot)
+        | Op::ArithOp(ArithOp::Addf | ArithOp::Subf | ArithOp::Mulf | ArithOp::Divf)
+        | Op::LlvmOp(LlvmOp::IntrFma) => Some(Vec::new()),
+        Op::ArithOp(ArithOp::Constant) => is_number(op).then(Vec::new),
+        Op::ArithOp(ArithOp::Select) => Some(operands_of(op).skip(1).collect()),
+        Op::TileOp(TileOp::Map) => Some(vec![yielded(0)?]),
+        Op::TileOp(TileOp::Splat) => {
+            let number = defining_op(tile::Splat::of(op)?.value())?;
+            is_number(number).then(Vec::new)
         }
-        Some(Op::TileOp(TileOp::Splat)) => {
-            let number = tile::Splat::of(op).map(tile::Splat::value);
-            number.and_then(defining_op).is_some_and(is_number)
-        }
-        Some(Op::ScfOp(ScfOp::If)) => {
-            op.region_count() == 2
-                && (0..2).all(|region| yielded(region).is_some_and(follows_from_product))
-        }
+        Op::ScfOp(ScfOp::If) if op.region_count() == 2 => Some(vec![yielded(0)?, yielded(1)?]),
         // What the loop begins with, and what its last iteration gives.
-        Some(Op::ScfOp(ScfOp::For)) => {
-            let index = results_of(op).position(|result| result == tile);
-            let first = index.and_then(|index| operands_of(op).nth(3 + index));
-            first.is_some_and(follows_from_product) && yielded(0).is_some_and(follows_from_product)
+        Op::ScfOp(ScfOp::For) => {
+            let index = results_of(op).position(|result| result == value)?;
+            Some(vec![operands_of(op).nth(3 + index)?, yielded(0)?])
         }
-        _ => false,
-    }
-}
-
-/// The same of an element that a map makes of those of its inputs.
-fn is_computed<'c>(element: IrValue<'c>, body: IrBlock<'c>, inputs: &[IrValue<'c>]) -> bool {
-    let mut arguments = 0..body.argument_count();
-    if let Some(index) = arguments.find(|index| argument_of(body, *index) == element) {
-        return inputs.get(index).copied().is_some_and(follows_from_product);
-    }
-    let Some(op) = defining_op(element) else {
-        return false;
-    };
-    match Op::of(op) {
-        Some(Op::ArithOp(ArithOp::Select)) => operands_of(op)
-            .skip(1)
-            .all(|selected| is_computed(selected, body, inputs)),
-        Some(Op::ArithOp(ArithOp::Addf | ArithOp::Subf | ArithOp::Mulf | ArithOp::Divf)) => true,
-        Some(Op::LlvmOp(LlvmOp::IntrFma)) => true,
-        Some(Op::ArithOp(ArithOp::Constant)) => is_number(op),
-        _ => false,
+        _ => None,
     }
 }
 
@@ -114,19 +106,16 @@ impl<'c> Partition<'c> {
         (from, to): (&Spread, &Spread),
         axis: usize,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        let (word, bit, float) = (self.ir.ty("i32"), self.ir.ty("i1"), self.ir.ty("f32"));
+        let (word, float) = (self.ir.ty("i32"), self.ir.ty("f32"));
         let cast = |this: &Self, value: &IrValue<'c>, ty| {
             this.ir.value(ArithOp::Bitcast, &[*value], &[], ty)
         };
         let bits: Vec<IrValue<'c>> = elements.iter().map(|one| cast(self, one, word)).collect();
         let integers = self.within_warp(&bits, (from, to), axis, (Elem::I32, ArithOp::Maxsi))?;
         let zero = self.ir.constant(0, "i32");
-        let is_negative = integers.iter().map(|one| self.compare(LESS, *one, zero));
-        let either = |a, b| self.ir.value(ArithOp::Ori, &[a, b], &[], bit);
-        let Some(negative) = is_negative.reduce(either) else {
-            return Ok(integers);
-        };
-        let any = self.any_of_warp(negative);
+        let negative = integers.iter().map(|one| self.compare(LESS, *one, zero));
+        let missing = || SemError::Illegal("leaves no row".into());
+        let any = self.any_of_warp(negative).ok_or_else(missing)?;
         let types = vec![float; integers.len()];
         let (then, then_block) = region_with_block(&[]);
         let here = std::mem::replace(&mut self.ir.insertion, Insertion::End(then_block));

@@ -1,4 +1,4 @@
-//! A word or a number of another lane of the warp (PTX ISA, "shfl.sync").
+//! A word or a number of another lane of the warp (PTX ISA, "shfl.sync"), and what the lanes ask each other ("vote.sync").
 use super::Partition;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
@@ -23,6 +23,19 @@ impl<'c> Partition<'c> {
         let ty = self.ir.ty("i32");
         let operands = [members, word, lane, segment];
         self.ir.value(NvvmOp::ShflSync, &operands, &kind, ty)
+    }
+
+    /// Whether any of some conditions holds in any thread of the warp; `None` of no condition.
+    pub(super) fn any_of_warp(
+        &self,
+        conditions: impl IntoIterator<Item = IrValue<'c>>,
+    ) -> Option<IrValue<'c>> {
+        let bit = self.ir.ty("i1");
+        let either = |one, other| self.ir.value(ArithOp::Ori, &[one, other], &[], bit);
+        let any = conditions.into_iter().reduce(either)?;
+        let members = self.ir.constant(-1, "i32");
+        let kind = [("kind", self.ir.attr("#nvvm<vote_sync_kind any>"))];
+        Some(self.ir.value(NvvmOp::VoteSync, &[members, any], &kind, bit))
     }
 
     /// The number of another lane, of at least a byte: as one word or two.

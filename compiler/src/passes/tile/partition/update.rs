@@ -9,7 +9,7 @@ use cutec_dialects::builder::{
     result_of, results_of,
 };
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ArithOp, NvvmOp, Op, ScfOp, TileOp, VectorOp, tile};
+use cutec_dialects::ops::{ArithOp, Op, ScfOp, TileOp, VectorOp, tile};
 use melior::ir::{BlockLike, operation::OperationLike};
 use std::collections::HashSet;
 
@@ -35,10 +35,7 @@ impl<'c> Partition<'c> {
             return None;
         }
 
-        let bit = self.ir.ty("i1");
-        let any = (rows.into_iter())
-            .reduce(|any, row| self.ir.value(ArithOp::Ori, &[any, row], &[], bit))?;
-        let any = self.any_of_warp(any);
+        let any = self.any_of_warp(rows)?;
         // Without what the warp was asked, which stays in front of the branch.
         let alone = computed_for(op, &[condition, updated]);
         let ty = to.vector(&self.ir);
@@ -58,15 +55,6 @@ impl<'c> Partition<'c> {
         let regions = vec![then, otherwise];
         let branch = (self.ir).op_with_regions(ScfOp::If, &[any], &[], &[ty], regions);
         Some(result_of(branch, 0))
-    }
-
-    /// Whether a condition holds in any thread of the warp.
-    pub(super) fn any_of_warp(&self, holds: IrValue<'c>) -> IrValue<'c> {
-        let members = self.ir.constant(-1, "i32");
-        let kind = [("kind", self.ir.attr("#nvvm<vote_sync_kind any>"))];
-        let bit = self.ir.ty("i1");
-        self.ir
-            .value(NvvmOp::VoteSync, &[members, holds], &kind, bit)
     }
 }
 

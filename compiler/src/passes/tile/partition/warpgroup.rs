@@ -1,5 +1,5 @@
 //! Products of warpgroups: operands in shared memory by descriptors, sums that stay in their registers.
-use super::super::emits::Emits;
+use super::super::emits::{Emits, named_barrier};
 use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
 use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory, view_of};
 use super::precision::{attributes_of_gemm, precision_of};
@@ -428,8 +428,7 @@ pub(super) fn name_barriers<'c>(
                 if let Some(turn) = turn {
                     number = ir.value(ArithOp::Addi, &[turn, number], &[], ir.ty("i32"));
                 }
-                let attrs = [("operandSegmentSizes", ir.i32_array(&[1, 1, 0]))];
-                ir.op(NvvmOp::Barrier, &[number, threads], &attrs, &[]);
+                named_barrier(&ir, number, threads);
                 erase(op);
             }
         }

@@ -283,14 +283,18 @@ impl<'c> Plan<'c> {
                 }
             }
         }
-        for tile in self.gathered.iter().filter(|_| has_turn(0)) {
+        let gathered = match has_turn(0) {
+            true => &self.gathered[..],
+            false => &[],
+        };
+        for tile in gathered {
             for read in &tile.reads {
                 let read = result_of(*read, 0);
                 let elements = repeat.for_index(ir, read, index.0, &mut fetched.gathered)?;
                 fetched.elements.push(elements);
             }
         }
-        fetched.index = has_turn(0).then_some(index.0);
+        fetched.index = Some(index.0);
         ir.location = around;
         if !copies.is_empty() {
             let token = ir.ty("!tile.token");

@@ -136,6 +136,12 @@ impl<'c> Emit<'c> {
         self.first_lane(warp)
     }
 
+    /// The number of the warpgroup of a warp.
+    pub fn warpgroup(&self, warp: IrValue<'c>) -> IrValue<'c> {
+        let warps = self.ir.constant(WARPGROUP / WARP, "i32");
+        self.binary(ArithOp::Divui, warp, warps)
+    }
+
     /// What the first lane of a warp has, for all of them: the same register in all.
     pub fn first_lane(&self, value: IrValue<'c>) -> IrValue<'c> {
         let (members, first) = (self.ir.constant(-1, "i32"), self.ir.constant(0, "i32"));

@@ -257,7 +257,7 @@ fn of_function<'c>(
         });
         emit.only_if(loader, |emit| {
             let work = Work::Fetch(blocks_beside);
-            producer::role(emit, work, (&rings, &[]), body, &shared, tiles, thread)
+            producer::role(emit, work, &rings, body, &shared, tiles, thread)
         })
         .map_err(illegal)?;
     }
@@ -297,8 +297,8 @@ fn of_function<'c>(
     };
     let chains = Chain::all(&rings, warpgroups, roles.registers);
     let load = |emit: &mut Emit<'c>| {
-        let (work, rings) = (Work::Load(&epilogue), (&rings[..], &chains[..]));
-        producer::role(emit, work, rings, body, &shared, tiles_of(), thread)
+        let work = Work::Load(&epilogue, &chains);
+        producer::role(emit, work, &rings, body, &shared, tiles_of(), thread)
     };
     if roles.handed_over {
         emit.set_registers(false, roles.of_loading);
@@ -313,8 +313,7 @@ fn of_function<'c>(
         let first = emit.ir.constant((threads + split::FIRST) / WARP, "i32");
         let splitting = emit.compare(AT_LEAST, warp, first);
         let split = |emit: &mut Emit<'c>| {
-            let rings = (&rings[..], &chains[..]);
-            producer::role(emit, Work::Split, rings, body, &shared, tiles_of(), thread)
+            producer::role(emit, Work::Split, &rings, body, &shared, tiles_of(), thread)
         };
         emit.only_if(splitting, split).map_err(illegal)?;
     }
@@ -334,10 +333,7 @@ fn of_function<'c>(
         }
         None => None,
     };
-    let warpgroup = StoredResult::are_own(&results).then(|| {
-        let warps = emit.ir.constant(WARPGROUP / WARP, "i32");
-        emit.binary(ArithOp::Divui, warp, warps)
-    });
+    let warpgroup = StoredResult::are_own(&results).then(|| emit.warpgroup(warp));
     if let Some(warpgroup) = warpgroup {
         let mut results = results.iter_mut();
         results

@@ -24,8 +24,8 @@ use std::collections::{HashMap, HashSet};
 /// What is done where a ring is filled.
 #[derive(Clone, Copy)]
 pub(super) enum Work<'a, 'c> {
-    /// Its copies are begun, and those of epilogues.
-    Load(&'a [PiecewiseLoad<'c>]),
+    /// Its copies are begun, and those of epilogues; in loops of chained products some of them an iteration ahead.
+    Load(&'a [PiecewiseLoad<'c>], &'a [Chain<'c>]),
     /// What has come is split into parts.
     Split,
     /// What the first rounds would load is fetched into L2, where so many blocks share a multiprocessor.
@@ -45,19 +45,19 @@ pub(super) struct Tiles<'a, 'c> {
 pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     work: Work<'_, 'c>,
-    (rings, chains): (&[Ring<'c>], &[Chain<'c>]),
+    rings: &[Ring<'c>],
     body: IrBlock<'c>,
     shared: &HashSet<usize>,
     tiles: Option<Tiles<'_, 'c>>,
     thread: IrValue<'c>,
 ) -> Result<(), SemError> {
-    let (epilogue, splits) = match work {
-        Work::Load(epilogue) => (epilogue, false),
-        Work::Split => (&[][..], true),
-        Work::Fetch(_) => (&[][..], false),
+    let (epilogue, chains) = match work {
+        Work::Load(epilogue, chains) => (epilogue, chains),
+        Work::Split | Work::Fetch(_) => (&[][..], &[][..]),
     };
+    let splits = matches!(work, Work::Split);
     let fetches = match work {
-        Work::Load(_) | Work::Split => None,
+        Work::Load(..) | Work::Split => None,
         Work::Fetch(blocks) => Some(blocks),
     };
     let mut around = HashSet::new();
@@ -337,8 +337,7 @@ impl<'c> Role<'_, 'c> {
         };
         let index = argument_of(body, 0);
         let chain = self.chains.iter().find(|chain| chain.of == of);
-        let plain = self.fetches.is_none() && !self.splits;
-        let chain = chain.filter(|chain| plain && chain.loads_ahead(self.rings));
+        let chain = chain.filter(|chain| chain.loads_ahead(self.rings));
         if let (Some(chain), &[lower, upper, _]) = (chain, &bounds[..]) {
             self.fill_ahead(chain, index, (lower, upper))?;
         }

@@ -241,8 +241,7 @@ impl<'c> Threads<'c> {
         let first = emit.ir.constant(FIRST_BARRIER + 1, "i32");
         let number = emit.binary(ArithOp::Addi, warpgroup, first);
         let threads = emit.ir.constant(WARPGROUP, "i32");
-        let attrs = [("operandSegmentSizes", emit.ir.i32_array(&[1, 1, 0]))];
-        emit.ir.op(NvvmOp::Barrier, &[number, threads], &attrs, &[]);
+        emit.named_barrier(number, threads);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::passes::remark;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operands_of};
 use cutec_dialects::ops::{ArithOp, NvvmOp};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::{WARP, WARPGROUP};
+use cutec_dialects::target::WARPGROUP;
 use melior::ir::{ValueLike, operation::OperationLike};
 
 /// How many stages of a ring are filled for a tile: one for each round of a loop, or one.
@@ -99,8 +99,7 @@ impl<'c> Turns<'c> {
         fills: &[Fills<'c>],
         rings: &[Ring<'c>],
     ) -> Result<Self, SemError> {
-        let size = emit.ir.constant(WARPGROUP / WARP, "i32");
-        let number = emit.binary(ArithOp::Divui, warp, size);
+        let number = emit.warpgroup(warp);
         let fills: Vec<IrValue<'c>> = fills.iter().map(|fills| fills.count(emit)).collect();
         for (ring, count) in rings.iter().zip(&fills) {
             ring.skip(emit, emit.binary(ArithOp::Muli, number, *count))?;
@@ -134,9 +133,7 @@ impl<'c> Turns<'c> {
         );
         emit.ir.location = first.location();
         emit.before(first);
-        let attrs = [("operandSegmentSizes", emit.ir.i32_array(&[1, 1, 0]))];
-        let operands = [self.own, self.threads];
-        emit.ir.op(NvvmOp::Barrier, &operands, &attrs, &[]);
+        emit.named_barrier(self.own, self.threads);
     }
 
     /// Gives the turn to the other behind the last of these products of a tile, which may be under way.
