@@ -7,12 +7,13 @@ use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::outside;
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
-    IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of, value_key,
+    IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
+    value_key,
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ArithOp, Op, scf};
 use melior::ir::{BlockLike, ValueLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the index of a loop goes through.
 #[derive(Clone, Copy)]
@@ -62,18 +63,33 @@ impl<'c> Rematerialization<'c> {
     /// Whether a coordinate or a view can be computed for another iteration: from the index of the loop and from
     /// outside, by arithmetic and operations of the layout algebra.
     pub fn is_possible(self, value: IrValue<'c>) -> bool {
-        if value == argument_of(self.body, 0) {
-            return true;
-        }
-        match defining_op(value) {
-            Some(op) if is_in_block(op, self.body) => {
-                matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_)))
-                    && has_no_effect(op)
-                    && operands_of(op).all(|operand| self.is_possible(operand))
+        self.is_computed(value, &[argument_of(self.body, 0)])
+    }
+
+    /// Whether a value is the same in each iteration: it is computed so from outside alone.
+    fn stands_still(self, value: IrValue<'c>) -> bool {
+        self.is_computed(value, &[])
+    }
+
+    /// Whether a value is computed of some arguments of the body and of what is outside, by arithmetic and operations of the layout algebra.
+    fn is_computed(self, value: IrValue<'c>, arguments: &[IrValue<'c>]) -> bool {
+        let (mut open, mut seen) = (vec![value], HashSet::new());
+        while let Some(value) = open.pop() {
+            let known = match defining_op(value) {
+                Some(op) if is_in_block(op, self.body) => {
+                    if seen.insert(operation_key(op)) {
+                        open.extend(operands_of(op));
+                    }
+                    matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_))) && has_no_effect(op)
+                }
+                Some(_) => true,
+                None => arguments.contains(&value) || !self.is_argument(value),
+            };
+            if !known {
+                return false;
             }
-            Some(_) => true,
-            None => !self.is_argument(value),
         }
+        true
     }
 
     /// Whether a value is the index of the loop or a variable of it.
@@ -188,26 +204,14 @@ impl<'c> Rematerialization<'c> {
             return true;
         };
         let mut sides = operands_of(op);
-        let all = sides.clone().all(|side| self.grows(side));
+        let all_grow = || operands_of(op).all(|side| self.grows(side));
         match ArithOp::of(op) {
             Some(ArithOp::Addi | ArithOp::Muli) => {
-                all && sides.any(|side| constant_of(side).is_some_and(|number| number >= 0))
+                sides.any(|side| constant_of(side).is_some_and(|number| number >= 0)) && all_grow()
             }
             // What is bounded as an unsigned number is not negative.
-            Some(ArithOp::Minui) => all,
+            Some(ArithOp::Minui) => all_grow(),
             _ => false,
-        }
-    }
-
-    /// Whether a value is the same in each iteration: it is computed from what is outside of the loop.
-    fn stands_still(self, value: IrValue<'c>) -> bool {
-        match defining_op(value).filter(|op| is_in_block(*op, self.body)) {
-            Some(op) => {
-                matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_)))
-                    && has_no_effect(op)
-                    && operands_of(op).all(|operand| self.stands_still(operand))
-            }
-            None => !self.is_argument(value),
         }
     }
 }
