@@ -11,7 +11,7 @@ gpu.module @kernels {
   // CHECK-DAG: %[[SIZE:.*]] = cute.get_scalar
   // CHECK: %[[WHOLE:.*]] = arith.divui %[[SIZE]]
   // CHECK: %[[END:.*]] = arith.addi %[[WHOLE]]
-  // CHECK: %[[AT:.*]] = arith.minui %{{.*}}, %[[END]] {tile.bound} : i32
+  // CHECK: %[[AT:.*]] = arith.minui %{{.*}}, %[[END]] {tile.bound = 16 : i64} : i32
   // CHECK-NEXT: tile.load %{{.*}}[%[[AT]]]
   gpu.func @argument(%p: !cute.ptr<f32, gmem, align<4>>, %n: i32, %i: i32) {
     %s = cute.make_shape(%n) : (i32) -> !cute.shape<"(?)">
@@ -24,7 +24,7 @@ gpu.module @kernels {
   // Of a static extent the end is a constant: 40 / 16 tiles, and one more.
   // CHECK-LABEL: gpu.func @static
   // CHECK: %[[END:.*]] = arith.constant 3 : i64
-  // CHECK: %[[AT:.*]] = arith.minui %{{.*}}, %[[END]] {tile.bound} : i64
+  // CHECK: %[[AT:.*]] = arith.minui %{{.*}}, %[[END]] {tile.bound = 16 : i64} : i64
   // CHECK: tile.store %{{.*}}, %{{.*}}[%[[AT]]]
   gpu.func @static(%v: !v40, %x: !t, %i: i64) {
     tile.store %x, %v[%i] : !t, !v40, i64
@@ -82,6 +82,25 @@ gpu.module @kernels {
   // CHECK: gpu.return
   gpu.func @offset(%v: !v40, %i: i32) {
     %a = tile.load %v[%i] {by_element = array<i64: 0>} : !v40, i32 -> !t
+    gpu.return
+  }
+
+  // The front end bounds those of which it numbers elements itself: the first is the index of a block, the second anything.
+  // CHECK-LABEL: gpu.func @numbered
+  // CHECK: %[[TILE:.*]] = tile.index
+  // CHECK-NOT: arith.minui %[[TILE]]
+  // CHECK: arith.muli %[[TILE]], %
+  // CHECK: arith.minui %arg0, %{{.*}} {tile.bound = 16 : i64}
+  gpu.func @numbered(%i: i32, %m: i32) {
+    %length = arith.constant 16 : i32
+    %count = arith.ceildivsi %m, %length : i32
+    tile.grid %count
+    %tile = tile.index 0
+    %a = arith.minui %tile, %count {tile.bound = 16 : i64} : i32
+    %first = arith.muli %a, %length : i32
+    %b = arith.minui %i, %count {tile.bound = 16 : i64} : i32
+    %other = arith.muli %b, %length : i32
+    %sum = arith.addi %first, %other : i32
     gpu.return
   }
 }

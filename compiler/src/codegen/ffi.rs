@@ -22,6 +22,7 @@ opaque!(
     BasicBlock,
     Builder,
     Metadata,
+    Type,
     Use,
     Value
 );
@@ -40,6 +41,12 @@ pub(super) const ASSEMBLY_FILE: c_uint = 0;
 pub(super) const FP_TRUNC: c_uint = 37;
 /// `LLVMFPExt`
 pub(super) const FP_EXT: c_uint = 38;
+/// `LLVMExtractElement`
+pub(super) const EXTRACT_ELEMENT: c_uint = 50;
+/// `LLVMInsertElement`
+pub(super) const INSERT_ELEMENT: c_uint = 51;
+/// `LLVMVectorTypeKind`
+pub(super) const VECTOR_TYPE: c_uint = 13;
 /// `LLVMPHI`
 pub(super) const PHI: c_uint = 44;
 
@@ -136,6 +143,12 @@ unsafe extern "C" {
     pub(super) fn LLVMGetInstructionOpcode(instruction: *mut Value) -> c_uint;
     pub(super) fn LLVMIsAInstruction(value: *mut Value) -> *mut Value;
     pub(super) fn LLVMGetOperand(value: *mut Value, index: c_uint) -> *mut Value;
+    pub(super) fn LLVMTypeOf(value: *mut Value) -> *mut Type;
+    pub(super) fn LLVMGetTypeKind(ty: *mut Type) -> c_uint;
+    pub(super) fn LLVMGetElementType(ty: *mut Type) -> *mut Type;
+    pub(super) fn LLVMIsAConstantInt(value: *mut Value) -> *mut Value;
+    pub(super) fn LLVMReplaceAllUsesWith(old: *mut Value, new: *mut Value);
+    pub(super) fn LLVMInstructionEraseFromParent(instruction: *mut Value);
     pub(super) fn LLVMGetFirstUse(value: *mut Value) -> *mut Use;
     pub(super) fn LLVMGetNextUse(at: *mut Use) -> *mut Use;
     pub(super) fn LLVMGetUser(at: *mut Use) -> *mut Value;
@@ -145,5 +158,18 @@ unsafe extern "C" {
     pub(super) fn LLVMCreateBuilderInContext(context: *mut Context) -> *mut Builder;
     pub(super) fn LLVMDisposeBuilder(builder: *mut Builder);
     pub(super) fn LLVMPositionBuilderBefore(builder: *mut Builder, next: *mut Value);
+    pub(super) fn LLVMSetCurrentDebugLocation2(builder: *mut Builder, location: *mut Metadata);
+    pub(super) fn LLVMBuildExtractElement(
+        builder: *mut Builder,
+        vector: *mut Value,
+        index: *mut Value,
+        name: *const c_char,
+    ) -> *mut Value;
+    pub(super) fn LLVMBuildFPTrunc(
+        builder: *mut Builder,
+        value: *mut Value,
+        to: *mut Type,
+        name: *const c_char,
+    ) -> *mut Value;
     pub(super) fn LLVMInsertIntoBuilder(builder: *mut Builder, instruction: *mut Value);
 }

@@ -1,9 +1,12 @@
-//! Where conversions stand in a block; the backend keeps that order.
+//! Where conversions stand in a block, and of how many elements they are; the backend keeps that.
 //!
 //! What makes values smaller stands behind what it converts, what makes them larger before what
 //! takes them first: between the two only the smaller ones live. The order of the front end is that of the
 //! statements: with a tile's sums in registers, `c = bf16(f(sums + f32(bias)))` converted all of `bias`
 //! before the first addition and all results behind the last, which took more registers than there are.
+//!
+//! Elements that are taken one by one are made smaller one by one: of a pair the backend would convert the first by itself, and the other in
+//! a register of which nothing writes the first half.
 
 use super::ffi;
 use std::collections::HashMap;
@@ -23,6 +26,7 @@ pub(super) unsafe fn place_conversions(module: *mut ffi::Module) {
             let mut block = ffi::LLVMGetFirstBasicBlock(function);
             while !block.is_null() {
                 raise_narrowing(builder, block);
+                split_narrowing(builder, block);
                 sink_widening(builder, block);
                 block = ffi::LLVMGetNextBasicBlock(block);
             }
@@ -51,6 +55,55 @@ unsafe fn raise_narrowing(builder: *mut ffi::Builder, block: *mut ffi::BasicBloc
                 move_before(builder, narrowing, ffi::LLVMGetNextInstruction(made));
             }
         }
+    }
+}
+
+/// Makes of an `fptrunc` of which single elements are taken alone one for each.
+///
+/// # Safety
+/// `block` is a block of a live module.
+unsafe fn split_narrowing(builder: *mut ffi::Builder, block: *mut ffi::BasicBlock) {
+    // SAFETY: instructions of this block; what is erased has no users any more.
+    unsafe {
+        let mut several = of_block(block);
+        several.retain(|at| {
+            ffi::LLVMGetInstructionOpcode(*at) == ffi::FP_TRUNC
+                && ffi::LLVMGetTypeKind(ffi::LLVMTypeOf(*at)) == ffi::VECTOR_TYPE
+        });
+        for narrowing in several {
+            let taken = users(narrowing);
+            if !taken.iter().all(|user| is_taken_alone(*user)) {
+                continue;
+            }
+            let to = ffi::LLVMGetElementType(ffi::LLVMTypeOf(narrowing));
+            let from = ffi::LLVMGetOperand(narrowing, 0);
+            ffi::LLVMPositionBuilderBefore(builder, narrowing);
+            ffi::LLVMSetCurrentDebugLocation2(builder, ffi::LLVMInstructionGetDebugLoc(narrowing));
+            for element in taken.into_iter().rev() {
+                let index = ffi::LLVMGetOperand(element, 1);
+                let name = c"".as_ptr();
+                let wide = ffi::LLVMBuildExtractElement(builder, from, index, name);
+                let narrow = ffi::LLVMBuildFPTrunc(builder, wide, to, name);
+                ffi::LLVMReplaceAllUsesWith(element, narrow);
+                ffi::LLVMInstructionEraseFromParent(element);
+            }
+            ffi::LLVMInstructionEraseFromParent(narrowing);
+        }
+    }
+}
+
+/// Whether an instruction takes a known element of a vector, which is not put into another one.
+///
+/// # Safety
+/// `user` belongs to a live module.
+unsafe fn is_taken_alone(user: Instruction) -> bool {
+    // SAFETY: the operands and users of a live instruction.
+    unsafe {
+        ffi::LLVMGetInstructionOpcode(user) == ffi::EXTRACT_ELEMENT
+            && !ffi::LLVMIsAConstantInt(ffi::LLVMGetOperand(user, 1)).is_null()
+            && users(user)
+                .iter()
+                .all(|user| ffi::LLVMGetInstructionOpcode(*user) != ffi::INSERT_ELEMENT)
     }
 }
 

@@ -7,7 +7,7 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use super::tile::partition::MULTIPLIED_IN;
-use super::tile::{GATHERED_SINCE, REASON, UNSHARED};
+use super::tile::{REASON, UNSHARED};
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, result_of};
@@ -20,7 +20,7 @@ use cutec_dialects::semantics::{
     tma_plan,
 };
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::Precision;
+use cutec_dialects::tile::{GATHERED_SINCE, Precision};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;

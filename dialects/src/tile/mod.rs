@@ -13,11 +13,11 @@ mod windows;
 
 pub use crate::ops::TileOp;
 pub use layout::{Mode, TileLayout};
-pub use place::{BY_ELEMENT, by_element};
+pub use place::{BOUND, BY_ELEMENT, by_element};
 pub use precision::{PRECISION, Precision};
 pub use recast::Recast;
 pub use verify::{MOST_AXES, REDUCTIONS, check_op};
-pub use windows::{WINDOWS, Windows};
+pub use windows::{GATHERED_SINCE, WINDOWS, Windows};
 
 use crate::elem::Elem;
 use crate::memo::{tile_type, type_text};

@@ -5,6 +5,10 @@ use cutec_layout::Tree;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
+/// The attribute of a minimum, `arith.minui` of a coordinate and of a tile behind the end of a tensor, with the length of a tile: it changes no
+/// coordinate of a tile that has elements in the tensor.
+pub const BOUND: &str = "tile.bound";
+
 /// The attribute of `tile.load`, `tile.store` and `tile.copy_async` that lists the axes along which the
 /// coordinate counts elements.
 pub const BY_ELEMENT: &str = "by_element";

@@ -5,6 +5,10 @@ use melior::ir::operation::OperationLike;
 /// The attribute of `tile.windows`, and of a `tile.load` or `tile.copy_async` that brings the same.
 pub const WINDOWS: &str = "windows";
 
+/// The attribute of a map that gathers a tile, and of the copies that it becomes, or of a `tile.scatter`, that says why the tile is not
+/// copied as a part of a tensor.
+pub const GATHERED_SINCE: &str = "cute.gathered_since";
+
 /// How windows go over the pixels of images (n, …, c), along each mode of pixels, the slowest first. A row of the tile is a pixel of
 /// the result, a column a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,29 +2,30 @@
 //!
 //! Before: a coordinate may be any integer. After: one that may be negative, or so large that the number of its first
 //! element leaves 32 bits, is at most the first tile behind the end of the view: the minimum of both, compared without
-//! sign, so that a negative one is behind the end too. There nothing is read or written. Others stay as they are.
+//! sign, so that a negative one is behind the end too. There nothing is read or written. Others stay as they are; where the front end has put
+//! that minimum, before the numbers of elements that it computes itself, it is taken away from them.
 //! Precondition: before `tile-raster`, since the range of `tile.index` follows from `tile.grid`.
 use super::coordinate::Coordinate;
 use super::known_ops::checked_ops;
 use super::types::{Failed, present, tile_of, view_of};
 use crate::passes::Reported;
-use crate::passes::integers::range::Ranges;
+use crate::passes::integers::range::{Range, Ranges};
 use crate::passes::ir_utils::{
-    defining_op, first_of_block, for_each_kernel, next_operation, set_operand,
+    defining_op, erase, first_of_block, for_each_kernel, next_operation, replace_all_uses,
+    set_operand,
 };
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
+};
 use cutec_dialects::ir::build;
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::Attrs;
-use cutec_dialects::tile::{TileOp, WINDOWS};
+use cutec_dialects::tile::{BOUND, TileOp, WINDOWS};
 use cutec_dialects::value::Val;
 use cutec_layout::Width;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
-
-/// Marks a minimum that this pass has put: it changes no coordinate of a tile that has elements in the view.
-pub(super) const BOUND: &str = "tile.bound";
 
 /// Bounds the coordinates of every kernel of the module.
 pub fn bound_coordinates<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -36,6 +37,13 @@ pub fn bound_coordinates<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(
 fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
     let mut ranges = Ranges::default();
     for op in checked_ops(function)? {
+        if let Some((value, length)) = bound_of(op) {
+            if fits(ranges.of(value), length) {
+                replace_all_uses(result_of(op, 0), value);
+                erase(op);
+            }
+            continue;
+        }
         // Of windows they are those of images.
         if op.attribute(WINDOWS).is_ok() {
             continue;
@@ -55,9 +63,7 @@ fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         let at = Coordinate::of(op).map_err(|message| (op, message))?;
         for (axis, value) in at.values.iter().enumerate() {
             let length = tile.shape[axis];
-            let range = ranges.of(*value);
-            let fits = |most: i64| most <= i64::from(i32::MAX) / length;
-            if at.is_offset(axis) || range.least >= 0 && fits(range.most) {
+            if at.is_offset(axis) || fits(ranges.of(*value), length) {
                 continue;
             }
             let bounded = bounded(context, op, (view, axis), *value, length)?;
@@ -65,6 +71,20 @@ fn of_function<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Faile
         }
     }
     Ok(())
+}
+
+/// What a marked minimum bounds, and the length of a tile.
+fn bound_of<'c>(op: IrOp<'c>) -> Option<(IrValue<'c>, i64)> {
+    if !ArithOp::Minui.is(op) {
+        return None;
+    }
+    let length = integer_value(op.attribute(BOUND).ok()?).filter(|length| *length > 0)?;
+    Some((operands_of(op).next()?, length))
+}
+
+/// Whether coordinates of tiles of a length are numbers of elements of 32 bits, none of them negative.
+fn fits(range: Range, length: i64) -> bool {
+    range.least >= 0 && range.most <= i64::from(i32::MAX) / length
 }
 
 /// A coordinate, or the number of a tile behind the end of the view along an axis.
@@ -85,6 +105,7 @@ fn bounded<'c>(
     ir.location = op.location();
     let layout = view_of(view).map(|view| view.layout);
     let extent = layout.and_then(|layout| layout.inner().mode(axis)?.size().as_static());
+    let marked = [(BOUND, ir.i64(length))];
     let end = match extent {
         Some(extent) => ir.constant_of(extent / length + 1, ty),
         None => {
@@ -101,7 +122,6 @@ fn bounded<'c>(
         }
     };
     ir.insertion = Insertion::Before(op);
-    let marked = [(BOUND, ir.unit())];
     Ok(ir.value(ArithOp::Minui, &[value, end], &marked, ty))
 }
 

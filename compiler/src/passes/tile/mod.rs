@@ -37,6 +37,7 @@ pub mod speculate;
 pub mod stage_operands;
 mod stages;
 mod tensor_box;
+mod transpose_gathers;
 pub mod transpose_loads;
 mod types;
 mod warpgroup_products;
@@ -44,7 +45,6 @@ mod windows;
 
 pub(super) use multicast::UNSHARED;
 pub(super) use warpgroup_products::REASON;
-pub(super) use windows::GATHERED_SINCE;
 
 use super::PassEntry;
 use super::ir_utils::collect_nested;
@@ -80,7 +80,7 @@ pub const PASSES: [PassEntry; 18] = [
     },
     PassEntry {
         name: "tile-transpose-loads",
-        summary: "Loads a tile that is only transposed from the transposed view",
+        summary: "Loads a tile that is only transposed from the transposed view, or gathers it so",
         run: transpose_loads::transpose_loads,
     },
     PassEntry {

@@ -1,4 +1,5 @@
-//! `tile-transpose-loads`: a tile that is loaded to be transposed is loaded from the transposed view.
+//! `tile-transpose-loads`: a tile that is loaded to be transposed is loaded from the transposed view; one that is gathered
+//! (`transpose_gathers.rs`) is gathered transposed.
 //!
 //! Before: `tile.transpose` of a `tile.load`, for products alone. After: a `tile.load` of the same tile of a
 //! view with its modes exchanged, which is brought to shared memory as it lies and transposed by the
@@ -6,6 +7,7 @@
 use super::coordinate::Coordinate;
 use super::load_early::multiplies;
 use super::rewrite_loads::{rewrite_each, sole_load};
+use super::transpose_gathers::gather_transposed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, first_of_block, next_operation, replace_all_uses, users,
@@ -20,7 +22,8 @@ use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
 /// Transposes the loads of every kernel of the module.
 pub fn transpose_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
-    rewrite_each(context, module, TileOp::Transpose, load_transposed)
+    rewrite_each(context, module, TileOp::Transpose, load_transposed)?;
+    rewrite_each(context, module, TileOp::Transpose, gather_transposed)
 }
 
 fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {

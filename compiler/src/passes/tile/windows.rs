@@ -16,16 +16,13 @@ use cutec_dialects::ir::{build, has_no_effect};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::{Feature, Target};
-use cutec_dialects::tile::{WINDOWS, Windows};
+use cutec_dialects::tile::{GATHERED_SINCE, WINDOWS, Windows};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
-
-/// The attribute of the map of a gathered tile, and of the copies that it becomes, that says why no tensor map brings it.
-pub(in crate::passes) const GATHERED_SINCE: &str = "cute.gathered_since";
 
 /// Bits of a number by which pixels are moved, of 1 to 3 modes of pixels (PTX ISA, "im2colOffsets").
 const MOVES: [u32; 3] = [16, 8, 5];
@@ -271,7 +268,7 @@ fn is_inside<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
 }
 
 /// Erases the operation of a tile that nothing uses, and those that it alone used.
-fn erase_unused(value: IrValue) {
+pub(super) fn erase_unused(value: IrValue) {
     let mut values = vec![value];
     while let Some(value) = values.pop() {
         let Some(op) = defining_op(value) else {

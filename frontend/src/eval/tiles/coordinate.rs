@@ -10,7 +10,7 @@ use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::value::Val;
-use cutec_layout::{IntTuple, Tree};
+use cutec_layout::Tree;
 
 /// The coordinate of a tile.
 pub(super) struct Coordinate<'c> {
@@ -21,13 +21,12 @@ pub(super) struct Coordinate<'c> {
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// The coordinate that a call of `.tile` says, in a tensor of some shape.
+    /// The coordinate that a call of `.tile` says, in a tensor of so many modes.
     pub(super) fn tile_coordinate(
         &mut self,
         call: &Call<'c, 'a>,
-        shape: &IntTuple,
+        rank: usize,
     ) -> Result<Coordinate<'c>> {
-        let rank = shape.rank();
         let (tiles, elements) = (call.arg(1), call.named("at"));
         let Some(given) = tiles.or(elements) else {
             let message = "`.tile` needs a coordinate";
@@ -55,11 +54,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.check_rank("offsets", offsets.len(), rank, arg.expr.span)?;
             for (mode, offset) in offsets.into_iter().enumerate() {
                 if let Some(offset) = offset {
-                    if let Some(nested) = shape.mode(mode).filter(|extent| !extent.is_leaf()) {
-                        let message = format!("an offset along mode {mode}, which is {nested}");
-                        let label = "expected a mode of one extent";
-                        return self.error(codes::SHAPE_MISMATCH, arg.expr.span, message, label);
-                    }
                     if places[mode].is_some() {
                         let message = format!("mode {mode} has a coordinate and an offset");
                         let diagnostic = Diagnostic::error(

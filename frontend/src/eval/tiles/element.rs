@@ -68,7 +68,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// The place of the element of a tensor that has one.
-    fn only_place(&mut self, view: &Value<'c, 'a>, base: Span, target: Span) -> Result<Place<'c>> {
+    fn only_place(
+        &mut self,
+        view: &Value<'c, 'a>,
+        base: Span,
+        target: Span,
+    ) -> Result<Place<'c, 'a>> {
         let (ir, elem) = match view.as_view() {
             Some((cute, of)) if of.ptr.space == Space::Gmem => (cute.ir, of.ptr.elem),
             _ => return self.expected("a tensor in global memory", view, base),

@@ -8,17 +8,26 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
-use crate::eval::values::Value;
+use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::{IrValue, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp};
 use cutec_dialects::semantics::{AtomicKind, Attrs};
+use melior::ir::Attribute;
 use std::sync::Arc;
 
-/// Coordinates and extents along each axis.
-type Along<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
+/// A number along an axis, and the extent that it is to lie within.
+pub(super) type Along<'c, 'a> = (Value<'c, 'a>, Value<'c, 'a>);
+
+/// An element of a tensor that may lie outside.
+pub(super) struct Element<'c, 'a> {
+    /// Its coordinates.
+    pub at: Vec<Value<'c, 'a>>,
+    /// What lies within its extents if the element is inside.
+    pub inside: Vec<Along<'c, 'a>>,
+}
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `x.gather(coordinates, fill = v)` of a tensor: one load for each element, none outside of the tensor.
@@ -31,18 +40,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let at = self.places(call, extents.len())?;
         let span = call.span;
         let fill = call.named("fill").map(|arg| arg.value.clone());
-        self.gathered((receiver, elem, extents), (at, |_, at| Ok(at)), fill, span)
+        let place = |_: &mut Self, at: Vec<Value<'c, 'a>>| {
+            let inside = at.iter().cloned().zip(extents).collect();
+            Ok(Element { at, inside })
+        };
+        self.gathered((receiver, elem), (at, place), fill, &[], span)
     }
 
-    /// The elements of a tensor, outside of it `fill` or zeros, at the coordinates that a function makes of elements of tiles.
+    /// The elements of a tensor, outside of it `fill` or zeros, at the places that a function makes of elements of tiles; the map that
+    /// reads them has attributes.
     pub(super) fn gathered(
         &mut self,
-        (receiver, elem, extents): (&Value<'c, 'a>, Elem, Vec<Value<'c, 'a>>),
+        (receiver, elem): (&Value<'c, 'a>, Elem),
         (of, place): (
             Vec<(Value<'c, 'a>, Span)>,
-            impl FnOnce(&mut Self, Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>>,
+            impl FnOnce(&mut Self, Vec<Value<'c, 'a>>) -> Result<Element<'c, 'a>>,
         ),
         fill: Option<Value<'c, 'a>>,
+        attrs: &[(&str, Attribute<'c>)],
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         let fill = match fill {
@@ -50,12 +65,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None if elem == Elem::I1 => Value::Bool(false),
             None => Value::Int(0),
         };
-        self.map_tiles(of, span, |this, of| {
-            let at = place(this, of)?;
-            let along: Vec<Along> = at.into_iter().zip(extents).collect();
-            let inside = this.inside_of(&along, span)?;
+        self.map_tiles_with(of, attrs, span, |this, of| {
+            let Element { mut at, inside } = place(this, of)?;
+            let inside = this.inside_of(&inside, span)?;
             let load = |this: &mut Self| {
-                let mut at: Vec<_> = along.iter().map(|(at, _)| at.clone()).collect();
                 let at = match at.len() {
                     1 => at.remove(0),
                     _ => Value::Tuple(at),
@@ -203,15 +216,28 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let shape = self.common_shape(&all, span)?;
         let new = self.as_tile(value, (elem, &shape), value_span)?;
-        let mut operands = vec![new.ir];
-        operands.extend(receiver.as_view().map(|(cute, _)| cute.ir));
-        for (at, at_span) in &at {
-            operands.push(self.as_tile(at, (Elem::I32, &shape), *at_span)?.ir);
-        }
         let ir = self.ir(span)?;
         let kind = atomic.map(|kind| ("atomic", ir.string(kind.name())));
         let attrs: Vec<_> = kind.into_iter().collect();
-        ir.op(TileOp::Scatter, &operands, &attrs, &[]);
+        self.scattered(&new, receiver, &at, &attrs, span)
+    }
+
+    /// Writes the elements of a tile to a tensor at these coordinates, where they are inside.
+    pub(super) fn scattered(
+        &mut self,
+        new: &Tile<'c>,
+        receiver: &Value<'c, 'a>,
+        at: &[(Value<'c, 'a>, Span)],
+        attrs: &[(&str, Attribute<'c>)],
+        span: Span,
+    ) -> Result<()> {
+        let mut operands = vec![new.ir];
+        operands.extend(receiver.as_view().map(|(cute, _)| cute.ir));
+        for (at, at_span) in at {
+            let at = self.as_tile(at, (Elem::I32, &new.shape), *at_span)?;
+            operands.push(at.ir);
+        }
+        self.ir(span)?.op(TileOp::Scatter, &operands, attrs, &[]);
         Ok(())
     }
 

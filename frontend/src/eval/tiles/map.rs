@@ -7,12 +7,24 @@ use crate::eval::{Evaluator, Result};
 use crate::source::Span;
 use cutec_dialects::builder::{argument_of, region_with_block};
 use cutec_dialects::ops::TileOp;
+use melior::ir::Attribute;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `body` on the elements of the tiles among `values`, which are repeated to a common shape.
     pub(in crate::eval) fn map_tiles(
         &mut self,
         values: Vec<(Value<'c, 'a>, Span)>,
+        span: Span,
+        body: impl FnOnce(&mut Self, Vec<Value<'c, 'a>>) -> Result<Value<'c, 'a>>,
+    ) -> Result<Value<'c, 'a>> {
+        self.map_tiles_with(values, &[], span, body)
+    }
+
+    /// The same with attributes.
+    pub(super) fn map_tiles_with(
+        &mut self,
+        values: Vec<(Value<'c, 'a>, Span)>,
+        attrs: &[(&str, Attribute<'c>)],
         span: Span,
         body: impl FnOnce(&mut Self, Vec<Value<'c, 'a>>) -> Result<Value<'c, 'a>>,
     ) -> Result<Value<'c, 'a>> {
@@ -50,7 +62,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ty = self.tile_type(elem, &shape, span)?;
         let operands: Vec<_> = inputs.iter().map(|tile| tile.ir).collect();
         let ir = self.ir(span)?;
-        let op = ir.op_with_regions(TileOp::Map, &operands, &[], &[ty], vec![region]);
+        let op = ir.op_with_regions(TileOp::Map, &operands, attrs, &[ty], vec![region]);
         Ok(Value::Tile(crate::eval::values::Tile {
             ir: cutec_dialects::builder::result_of(op, 0),
             elem,

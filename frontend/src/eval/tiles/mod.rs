@@ -3,6 +3,7 @@
 //! - `launch`: how many tiles there are, and which one a block computes.
 //! - `place`: tiles of tensors, read and written.
 //! - `coordinate`: where in a tensor they lie.
+//! - `apart`: tiles whose elements lie in no layout.
 //! - `element`: the element of a tensor of rank 0.
 //! - `shape`: tiles of constants, and tiles brought to other shapes.
 //! - `map`: what is computed element by element.
@@ -12,6 +13,7 @@
 //! - `dot`: products.
 //! - `variables`: tiles that loops carry from round to round.
 
+mod apart;
 mod combine;
 mod coordinate;
 mod dot;

@@ -1,14 +1,14 @@
 //! Tiles of tensors: `x.tile((bm, bk), (i, j), fill = 0)`, read, and written on the left of `=`; `copy` and
 //! `swizzle` pin how an operand of a product gets to shared memory and lies there.
 
+use super::apart::{Apart, lies_apart};
 use super::coordinate::Coordinate;
 use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
-use crate::eval::materialize::Literal;
-use crate::eval::values::{Tile, Value, elem_name, without_widths};
+use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::IrValue;
@@ -18,21 +18,28 @@ use cutec_dialects::ops::TileOp;
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::Val;
-use cutec_layout::algebra::logical_divide;
-use cutec_layout::{AnyLayout, Int, Swizzle, Tiler};
+use cutec_layout::Swizzle;
 use melior::ir::Attribute;
 
 /// A tile of a tensor, neither read nor written yet.
-pub(super) struct Place<'c> {
-    view: IrValue<'c>,
+pub(super) struct Place<'c, 'a> {
+    lies: Lies<'c, 'a>,
     pub elem: Elem,
     shape: Vec<i64>,
-    at: Coordinate<'c>,
-    fill: Option<Literal>,
+    /// What is read outside of the tensor, and where that stands.
+    fill: Option<(Value<'c, 'a>, Span)>,
     /// What passes else choose.
     pins: Pins,
     /// What is asked of the caches.
     hints: Hints,
+}
+
+/// Where its elements lie.
+enum Lies<'c, 'a> {
+    /// In a part of a view that has a layout.
+    Together(IrValue<'c>, Coordinate<'c>),
+    /// Each by itself.
+    Apart(Apart<'c, 'a>),
 }
 
 /// What a program decides in place of a pass.
@@ -52,14 +59,13 @@ impl Pins {
     }
 }
 
-impl<'c> Place<'c> {
+impl<'c> Place<'c, '_> {
     /// The tile of one element.
     pub(super) fn of_element(view: IrValue<'c>, elem: Elem, at: Coordinate<'c>) -> Self {
         Place {
-            view,
+            lies: Lies::Together(view, at),
             elem,
             shape: vec![1],
-            at,
             fill: None,
             pins: Pins::default(),
             hints: Hints::NONE,
@@ -77,15 +83,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let place = self.place(receiver, receiver_span, call)?;
         self.check_hints(&place.hints, true, call.span)?;
-        self.load(&place, call.span).map(Value::Tile)
+        self.load(&place, call.span)
     }
 
-    fn load(&mut self, place: &Place<'c>, span: Span) -> Result<Tile<'c>> {
-        let mut operands = vec![place.view];
-        operands.extend(&place.at.values);
-        let mut attrs = self.by_element(place, span)?;
+    fn load(&mut self, place: &Place<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+        let (view, at) = match &place.lies {
+            Lies::Together(view, at) => (*view, at),
+            Lies::Apart(parts) => {
+                let fill = place.fill.as_ref().map(|(fill, _)| fill.clone());
+                return self.load_apart(parts, place.elem, fill, span);
+            }
+        };
+        let mut operands = vec![view];
+        operands.extend(&at.values);
+        let mut attrs = self.by_element(at, span)?;
         attrs.extend(self.hints(place, span)?);
-        if let Some(fill) = &place.fill {
+        if let Some((fill, given)) = &place.fill {
+            let fill = self.literal(fill, place.elem, *given)?;
             let ir = self.ir(span)?;
             attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
         }
@@ -98,6 +112,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         attrs.extend(swizzle.map(|swizzle| ("swizzle", ir.string(&swizzle.to_string()))));
         let of = (place.elem, &place.shape[..]);
         self.tile_op(TileOp::Load, &operands, &attrs, of, span)
+            .map(Value::Tile)
     }
 
     /// `base.tile(args) = value`, or with an operator.
@@ -115,7 +130,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let place = self.written(to, &call?, op.is_some(), target)?;
         let mut new = new?;
         if let Some(op) = op {
-            let old = Value::Tile(self.load(&place, target)?);
+            let old = self.load(&place, target)?;
             new = self.binary(op.node, (old, target), (new, value.span), span)?;
         }
         self.write_tile(&place, (&new, value.span), &[], span)
@@ -157,7 +172,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         call: &Call<'c, 'a>,
         read: bool,
         target: Span,
-    ) -> Result<Place<'c>> {
+    ) -> Result<Place<'c, 'a>> {
         let place = self.place(receiver, receiver_span, call)?;
         self.check_writable(receiver, receiver_span)?;
         self.check_hints(&place.hints, false, target)?;
@@ -174,15 +189,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     pub(super) fn write_tile(
         &mut self,
-        place: &Place<'c>,
+        place: &Place<'c, 'a>,
         (value, value_span): (&Value<'c, 'a>, Span),
         attrs: &[(&'static str, Attribute<'c>)],
         span: Span,
     ) -> Result<()> {
         let tile = self.as_tile(value, (place.elem, &place.shape), value_span)?;
-        let mut operands = vec![tile.ir, place.view];
-        operands.extend(&place.at.values);
-        let mut all = self.by_element(place, span)?;
+        let (view, at) = match &place.lies {
+            Lies::Together(view, at) => (*view, at),
+            Lies::Apart(parts) => return self.store_apart(parts, &tile, attrs, span),
+        };
+        let mut operands = vec![tile.ir, view];
+        operands.extend(&at.values);
+        let mut all = self.by_element(at, span)?;
         all.extend(self.hints(place, span)?);
         all.extend(attrs);
         self.ir(span)?.op(TileOp::Store, &operands, &all, &[]);
@@ -192,7 +211,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// The attribute that says what is asked of the caches.
     fn hints(
         &mut self,
-        place: &Place<'c>,
+        place: &Place<'c, 'a>,
         span: Span,
     ) -> Result<Option<(&'static str, Attribute<'c>)>> {
         if place.hints == Hints::NONE {
@@ -230,15 +249,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// The attribute that says along which modes the coordinate counts elements, if it does along any.
     fn by_element(
         &mut self,
-        place: &Place<'c>,
+        at: &Coordinate<'c>,
         span: Span,
     ) -> Result<Vec<(&'static str, Attribute<'c>)>> {
-        let axes: Vec<i64> = place
-            .at
-            .by_element
-            .iter()
-            .map(|axis| *axis as i64)
-            .collect();
+        let axes: Vec<i64> = at.by_element.iter().map(|axis| *axis as i64).collect();
         if axes.is_empty() {
             return Ok(Vec::new());
         }
@@ -250,7 +264,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         receiver: &Value<'c, 'a>,
         receiver_span: Span,
         call: &Call<'c, 'a>,
-    ) -> Result<Place<'c>> {
+    ) -> Result<Place<'c, 'a>> {
         self.check_level(Level::Tiles, ".tile", call.name_span)?;
         if let Some(form) = builtins::table::method(Receiver::View, "tile") {
             builtins::check(self, form, call)?;
@@ -271,8 +285,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let shape_span = shape.expr.span;
         let shape = self.tile_shape(&extents, shape_span)?;
         self.check_rank("extents", shape.len(), modes.rank(), shape_span)?;
-        self.check_nested_modes(&layout, &shape, shape_span)?;
-        let at = self.tile_coordinate(call, &modes)?;
+        let at = self.tile_coordinate(call, modes.rank())?;
         let fill = match call.named("fill") {
             None => None,
             Some(arg) => match &arg.value {
@@ -282,7 +295,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     None
                 }
                 Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
-                    Some(self.literal(&arg.value, elem, arg.expr.span)?)
+                    Some((arg.value.clone(), arg.expr.span))
                 }
                 Value::Scalar(_) => {
                     return self.static_needed("what a tile is filled with", arg.expr);
@@ -313,50 +326,30 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 other => return self.expected("a swizzle", &other.clone(), arg.expr.span),
             }
         }
+        let hints = builtins::hints::of(self, &call.args, &builtins::hints::KEYS)?;
+        let lies = match lies_apart(&layout, &shape, &at.by_element) {
+            None => Lies::Together(view, at),
+            Some(why) => {
+                let pinned = pins.name().map(str::to_owned);
+                if let Some(name) = pinned.or(hints.first()) {
+                    let message = format!(
+                        "`{name}` is of tiles that lie in a layout, and this one is gathered"
+                    );
+                    let diagnostic =
+                        Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, "here");
+                    return Err(self.report(diagnostic.with_help(why)));
+                }
+                Lies::Apart(self.apart((receiver, &modes), &shape, &at, why, call)?)
+            }
+        };
         Ok(Place {
-            view,
+            lies,
             elem,
             shape,
-            at,
             fill,
             pins,
-            hints: builtins::hints::of(self, &call.args, &builtins::hints::KEYS)?,
+            hints,
         })
-    }
-
-    /// Refuses a tile whose extent in a nested mode nothing proves to consist of whole extents, or parts, of what the
-    /// mode is made of: its elements would lie in no layout.
-    fn check_nested_modes(&mut self, layout: &AnyLayout, shape: &[i64], span: Span) -> Result<()> {
-        for (at, (mode, extent)) in layout.inner().modes().zip(shape).enumerate() {
-            let tile = Tiler::Int(Int::Static(*extent));
-            if mode.shape().is_leaf() || logical_divide(&mode, &tile).is_ok() {
-                continue;
-            }
-            let message = format!(
-                "mode {at} is made of several, and nothing says that tiles of {extent} of it lie evenly in them"
-            );
-            let label = format!(
-                "{extent} along a mode of shape `{}`",
-                without_widths(&mode.shape().to_string())
-            );
-            let diagnostic = Diagnostic::error(codes::LAYOUT_ALGEBRA, span, message, label);
-            let help = match mode
-                .shape()
-                .leaves()
-                .iter()
-                .all(|extent| extent.is_static())
-            {
-                true => format!(
-                    "write a tile that takes whole extents of it, or parts that divide them, or give each of `{}` an extent of its own",
-                    without_widths(&mode.shape().to_string())
-                ),
-                false => format!(
-                    "its extents, the last one aside, divide {extent} or are multiples of it: promise so, `where ow % {extent} == 0`, or give each of them an extent of its own"
-                ),
-            };
-            return Err(self.report(diagnostic.with_help(help)));
-        }
-        Ok(())
     }
 
     /// A kernel at tile level writes tiles, not elements.

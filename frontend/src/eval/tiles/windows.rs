@@ -4,6 +4,7 @@
 //! The tile is gathered (`gather_view`), and `tile.windows` says beside that which pixels these are: where the first window begins, and
 //! how windows follow each other. From that a pass can bring the same by a tensor map in im2col mode.
 
+use super::gather::Element;
 use super::parts_of;
 use crate::ast::BinaryOp;
 use crate::diagnostics::{Diagnostic, codes};
@@ -80,10 +81,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
         // What is gathered, element by element.
         let number = self.part(BinaryOp::Mul, &first, &Value::Int(rows), span)?;
-        let row = self.iota_along([rows, 1], 0, span)?;
+        let row = self.iota_along(&[rows, 1], 0, span)?;
         let pixel = self.part(BinaryOp::Add, &row, &number, span)?;
         let (image, corner) = self.window(&pixel, &pixels, &geometry, span)?;
-        let column = self.iota_along([1, columns], 1, span)?;
+        let column = self.iota_along(&[1, columns], 1, span)?;
         let (own, column) = match elements.together {
             1 => (Value::Int(0), column),
             _ => {
@@ -103,16 +104,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let of = [vec![image], corner, vec![channel, beyond], moves].concat();
         let of = of.into_iter().map(|of| (of, span)).collect();
         // Summed up element by element: tiles of all rows and columns would take registers.
-        let place = |this: &mut Self, of: Vec<Value<'c, 'a>>| -> Result<Vec<Value<'c, 'a>>> {
+        let place = |this: &mut Self, of: Vec<Value<'c, 'a>>| {
             let mut at = vec![this.part(BinaryOp::Add, &of[0], &of[modes + 2], span)?];
             for mode in 1..=modes {
                 at.push(this.part(BinaryOp::Add, &of[mode], &of[modes + 2 + mode], span)?);
             }
             at.push(of[modes + 1].clone());
-            Ok(at)
+            let inside = at.iter().cloned().zip(extents.iter().cloned()).collect();
+            Ok(Element { at, inside })
         };
-        let to = (receiver, elem, extents.clone());
-        let gathered = self.gathered(to, (of, place), None, span)?;
+        let gathered = self.gathered((receiver, elem), (of, place), None, &[], span)?;
         let Value::Tile(gathered) = gathered else {
             return Err(Stop::Reported);
         };
@@ -328,14 +329,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok((moves, beyond))
     }
 
-    fn iota_along(&mut self, shape: [i64; 2], axis: i64, span: Span) -> Result<Value<'c, 'a>> {
+    pub(super) fn iota_along(
+        &mut self,
+        shape: &[i64],
+        axis: usize,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
         let ir = self.ir(span)?;
-        let attrs = [("axis", ir.integer(axis, ir.ty("i32")))];
-        let tile: Tile<'c> = self.tile_op(TileOp::Iota, &[], &attrs, (Elem::I32, &shape), span)?;
+        let attrs = [("axis", ir.integer(axis as i64, ir.ty("i32")))];
+        let tile: Tile<'c> = self.tile_op(TileOp::Iota, &[], &attrs, (Elem::I32, shape), span)?;
         Ok(Value::Tile(tile))
     }
 
-    fn part(
+    pub(super) fn part(
         &mut self,
         op: BinaryOp,
         a: &Value<'c, 'a>,

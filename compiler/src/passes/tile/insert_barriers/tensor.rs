@@ -6,12 +6,11 @@
 //! computed by different blocks.
 use super::Access;
 use crate::passes::ir_utils::{constant_of, defining_op};
-use crate::passes::tile::bound_coordinates::BOUND;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::types::tensor_of;
 use cutec_dialects::builder::{IrOp, IrValue, operation_key, value_key};
 use cutec_dialects::ops::{ArithOp, GpuOp, arith, tile};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{BOUND, TileType};
 use melior::ir::{Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Bound, RangeInclusive};

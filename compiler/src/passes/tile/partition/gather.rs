@@ -5,13 +5,16 @@ use super::layout_conversion::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::cmpi::BELOW;
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::present;
+use crate::passes::ir_utils::{present, string_attribute};
+use crate::passes::remarks::say;
 use cutec_dialects::builder::{IrOp, IrValue, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError};
-use cutec_dialects::value::Val;
-use cutec_layout::{AnyLayout, Layout, Width};
+use cutec_dialects::tile::GATHERED_SINCE;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{AnyLayout, Layout, Tree, Width};
 use melior::ir::{Type, operation::OperationLike};
 
 impl<'c> Partition<'c> {
@@ -46,7 +49,7 @@ impl<'c> Partition<'c> {
         self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
         self.barrier();
         let ty = self.ir.ty(from.tile.elem.value_type());
-        let coord = self.coordinate_type(1)?;
+        let coord = self.coordinate_type(1);
         let mut numbers = Vec::new();
         for index in self.elements(indices, &places) {
             let at = self.ir.value(CuteOp::MakeCoord, &[index], &[], coord);
@@ -62,25 +65,26 @@ impl<'c> Partition<'c> {
     }
 
     /// The type of a coordinate of run-time integers along so many axes.
-    pub(super) fn coordinate_type(&self, rank: usize) -> Result<Type<'c>, SemError> {
-        let text = match rank {
-            1 => "!cute.coord<\"?\">",
-            2 => "!cute.coord<\"(?,?)\">",
-            3 => "!cute.coord<\"(?,?,?)\">",
-            4 => "!cute.coord<\"(?,?,?,?)\">",
-            5 => "!cute.coord<\"(?,?,?,?,?)\">",
-            _ => {
-                let message = format!("a place along {rank} axes; expected at most 5");
-                return Err(SemError::Illegal(message));
-            }
+    pub(super) fn coordinate_type(&self, rank: usize) -> Type<'c> {
+        let mut vars = Vars::default();
+        let mut leaf = || Tree::Leaf(Some(vars.fresh(Width::I32, 1)));
+        let tree = match rank {
+            1 => leaf(),
+            _ => Tree::Node((0..rank).map(|_| leaf()).collect()),
         };
-        Ok(self.ir.ty(text))
+        self.ir.val_type(&Val::Tuple(TupleKind::Coord, tree))
     }
 
     /// Writes each element of a tile to its place, or updates what is there; nothing outside of the view.
     pub(super) fn scatter(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
         let scatter = present(tile::Scatter::of(op))?;
+        if let Some(why) = string_attribute(op, GATHERED_SINCE) {
+            say(
+                op.location(),
+                format!("scattered element by element: {why}"),
+            );
+        }
         let view = scatter.view();
         let kind = scatter.atomic().and_then(string_value);
         let kind = kind.map(|kind| AtomicKind::parse(&kind)).transpose()?;
@@ -95,7 +99,7 @@ impl<'c> Partition<'c> {
         }
         let values = self.elements(vector, &from);
         let bit = self.ir.ty("i1");
-        let coord = self.coordinate_type(rank)?;
+        let coord = self.coordinate_type(rank);
         // As numbers without sign, so that both sides are asked for at once.
         let below = [("predicate", self.ir.i64(BELOW))];
         self.once(&from, |this| {

@@ -6,8 +6,9 @@ use crate::passes::cmpi::{AT_LEAST, LESS};
 use crate::passes::elementwise::is_elementwise;
 use crate::passes::ir_utils::{
     self, blocks, borrowed, collect_nested, constant_of, named_attributes, operations, present,
-    set_operand, users,
+    set_operand, string_attribute, users,
 };
+use crate::passes::remarks::say;
 use cutec_dialects::builder::{
     IrOp, IrValue, argument_of, integer_value, operands_of, operation_key, result_of, value_key,
 };
@@ -15,6 +16,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, arith, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::value::Val;
 use melior::ir::{OperationRef, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -41,6 +43,9 @@ impl<'c> Partition<'c> {
     pub(super) fn map(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let missing = || SemError::Illegal("has no body".into());
         let block = blocks(op, 0).into_iter().next().ok_or_else(missing)?;
+        if let Some(why) = string_attribute(op, GATHERED_SINCE) {
+            say(op.location(), format!("gathered element by element: {why}"));
+        }
         let mut body = Body {
             many: HashMap::new(),
             count: to.values(),

@@ -164,7 +164,7 @@ impl<'c> Partition<'c> {
             };
         }
         let elements = self.elements(vector, spread);
-        let coord = self.coordinate_type(1)?;
+        let coord = self.coordinate_type(1);
         self.once(spread, |this| {
             let (most_rows, most_columns) = (
                 this.ir.constant(window.rows, "i32"),
@@ -225,7 +225,7 @@ impl<'c> Partition<'c> {
         }
         text.push_str(&behind);
         text.push('\n');
-        let coord = self.coordinate_type(1)?;
+        let coord = self.coordinate_type(1);
         let bounds = [0, window.rows, 1].map(|bound| self.ir.constant(bound, "i32"));
         let (region, block) = region_with_block(&[(word, self.ir.location)]);
         let outside = std::mem::replace(&mut self.ir.insertion, Insertion::End(block));

@@ -5,7 +5,6 @@
 //! has begun, so that it does not wait for each.
 use super::super::emits::Emits;
 use super::super::gathers::{Axis, GATHERED, GatheredTile, Index, Place, Sharing, before};
-use super::super::windows::GATHERED_SINCE;
 use super::cursor::behind;
 use super::emit::{Emit, Slot};
 use super::producer::Role;
@@ -24,6 +23,7 @@ use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, cute, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val, View};
 use cutec_layout::{AnyLayout, Layout, Tree, Width};
