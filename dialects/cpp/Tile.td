@@ -249,6 +249,18 @@ def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>
   let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
     type($view) `,` type($buffer) `,` type($at) }];
 }
+def Tile_GatherAsyncOp : Tile_Op<"gather_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Begins to copy what a map reads into a stage of a buffer, several elements at once; zeros where its condition fails";
+  let description = [{
+    The tile is what a `tile.map` gives that reads elements of a tensor where a condition holds, and nobody computes it: each thread
+    copies its part, as much at once as `copy` moves, along the axis that is fast in the buffer. Such elements are neighbours in memory, and
+    inside or outside together; `divisors` say of the first of them what divides its coordinate along each mode of the tensor. The kernel does not
+    write that. It is waited for as a `tile.copy_async`.
+  }];
+  let arguments = (ins Tile_Tile:$value, Tile_View:$buffer, I32:$stage, TypeAttr:$copy, DenseI64ArrayAttr:$divisors);
+  let results = (outs Tile_Token:$token);
+  let assemblyFormat = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)";
+}
 def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let summary = "Makes a group of asynchronous copies, which completes as a whole";
   let arguments = (ins Variadic<Tile_Token>:$copies);

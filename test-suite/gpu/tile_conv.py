@@ -4,7 +4,7 @@ examples/tile_conv_last.cute, of images in bf16 and tf32 with channels last, aga
 
     pip install target/wheels/cutec-*.whl
     test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT]
-                                [--only-last | --only-winograd]
+                                [--only-last [--arch sm_80] | --only-winograd]
 
 With channels last, images of 3 channels have zeros as others, so that a pixel begins at 16 bytes, and the filters of a transposed
 convolution are turned; both is done before, for cuDNN nothing is. Beside them runs the kernel of threads, examples/hopper/conv.cute, in bf16.
@@ -118,14 +118,24 @@ def pair(value) -> tuple[int, int]:
     return value if isinstance(value, tuple) else (value, value)
 
 
-def variants_of(kind, c, o, filters, step, pad):
+def variants_of(kind, c, o, filters, step, pad, arch):
     """Kernels of examples/tile_conv_last.cute with their parameters, of which the best one counts."""
     width = 64 if kind == "bf16" else 32
     common = {"filter": filters, "step": step, "pad": pad, **({} if kind == "bf16" else {"t": "tf32", "u": "f32"})}
+    # Of sm_80: rows, outputs, columns and stages.
+    by_threads = [(128, 128, 1, 3), (256, 128, 1, 3), (128, 256, 1, 3), (256, 128, 0.5, 4), (128, 128, 0.5, 4), (128, 64, 1, 4), (256, 64, 1, 4), (128, 96, 1, 3)]
     tiles = [(256, 128, 1), (128, 128, 1), (128, 256, 1), (256, 64, 1), (128, 64, 1), (128, 96, 1), (256, 96, 1), (64, 128, 2), (64, 96, 2), (64, 64, 2), (64, 256, 1)]
+    # Columns that no output has are wasted; half as many again are tolerable.
+    fits = lambda bo: bo * -(-o // bo) < 1.5 * o
+    if arch == "sm_80":
+        for bp, bo, part, stages in by_threads:
+            bk = int(width * part)
+            if fits(bo):
+                few = {"channels": c} if c < bk else {}
+                yield "conv2d_few" if few else "conv2d_last", {**common, **few, "bp": bp, "bo": bo, "bk": bk, "stages": stages, "group": 8, "blocks": 1}
+        return
     for bp, bo, blocks in tiles:
-        # Columns that no output has are wasted; half as many again are tolerable.
-        if bo * -(-o // bo) >= 1.5 * o:
+        if not fits(bo):
             continue
         for group in (1, 8) if o > bo else (8,):
             tile = {"bp": bp, "bo": bo, "group": group, "blocks": blocks, "stages": 8 if blocks == 1 else 3}
@@ -135,9 +145,9 @@ def variants_of(kind, c, o, filters, step, pad):
                 yield "conv2d_last", {**common, **tile, "bk": width}
 
 
-def channels_last(source, of_threads, only) -> int:
+def channels_last(source, of_threads, only, arch) -> int:
     """Those whose channels lie side by side, filters too. Returns how many are wrong."""
-    module, threads, wrong = cutec.load(source), cutec.load(of_threads), 0
+    module, threads, wrong = cutec.load(source, arch=arch), cutec.load(of_threads), 0
     torch.backends.cudnn.benchmark = True
     for name, n, c, o, image, filters, options, transposed, padded in LAST:
         if only not in name:
@@ -164,12 +174,12 @@ def channels_last(source, of_threads, only) -> int:
                 "cuDNN, channels last": [lambda: conv(*last, **options)],
                 "cuDNN, channels first": [lambda: conv(x, f, **options)],
             }
-            choices = [(width, *choice) for width in widths for choice in variants_of(kind, width, o, filters, step, own_pad)]
+            choices = [(width, *choice) for width in widths for choice in variants_of(kind, width, o, filters, step, own_pad, arch)]
             for width, kernel, parameters in choices:
                 pixels, weights = images[width], all_filters[width]
                 special = getattr(module, kernel).specialize(**parameters)
                 matrix = weights.flatten(1) if kernel == "conv2d_few" else weights
-                shown = " ".join([f"c {width}"] + [f"{key} {parameters[key]}" for key in ("bp", "bo", "blocks", "group")])
+                shown = " ".join([f"c {width}"] + [f"{key} {parameters[key]}" for key in ("bp", "bo", "bk", "blocks", "group")])
                 launch = lambda special=special, pixels=pixels, matrix=matrix: special(pixels, matrix, y.view(-1, o))
                 try:
                     special.compile(pixels, matrix, y.view(-1, o))
@@ -178,7 +188,7 @@ def channels_last(source, of_threads, only) -> int:
                     continue
                 alternatives[f"tiles {shown}"] = [launch]
             square = len(set(own_pad)) == len(set(step)) == len(set(filters)) == 1
-            if kind == "bf16" and square:
+            if kind == "bf16" and square and arch is None:
                 pixels, weights = images[max(widths)], all_filters[max(widths)]
                 for tile in ({}, {"bm": 256}, {"bm": 128, "bn": 256}, {"schedule": "sm90_pingpong"}):
                     few = {"bc": 32} if max(widths) <= 32 else {}
@@ -212,6 +222,7 @@ def main() -> int:
     parser.add_argument("--last", default=str(HERE.parent.parent / "examples/tile_conv_last.cute"))
     parser.add_argument("--only", default="")
     parser.add_argument("--only-last", action="store_true")
+    parser.add_argument("--arch", help="what those with channels last are compiled for, without it the GPU")
     parser.add_argument("--only-winograd", action="store_true")
     arguments = parser.parse_args()
     module = cutec.load(arguments.source)
@@ -222,7 +233,7 @@ def main() -> int:
     if arguments.only_winograd:
         return 1 if wrong else 0
     torch.backends.cudnn.allow_tf32 = False
-    wrong += channels_last(arguments.last, str(examples / "hopper/conv.cute"), arguments.only)
+    wrong += channels_last(arguments.last, str(examples / "hopper/conv.cute"), arguments.only, arguments.arch)
     torch.backends.cudnn.benchmark = False
     for name, n, c, o, image, filters, options, transposed, common, *each in LAYERS:
         if arguments.only_last or arguments.only not in name:

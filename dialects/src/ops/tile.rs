@@ -59,6 +59,8 @@ operations! {
         Join = "join",
         /// Begins an asynchronous copy into a stage of a buffer.
         CopyAsync = "copy_async",
+        /// Begins to copy what a map reads into a stage of a buffer.
+        GatherAsync = "gather_async",
         /// Makes a group of asynchronous copies.
         Commit = "commit",
         /// Waits for groups.
@@ -133,6 +135,11 @@ accessors! {
     CopyAsync is TileOp::CopyAsync, 3 operands {
         operand view 0; operands at 1 2; last buffer 2; last stage 1;
         attribute copy;
+    }
+    /// An asynchronous copy of what a map reads into a stage of a buffer.
+    GatherAsync is TileOp::GatherAsync, 3 operands {
+        operand value 0; operand buffer 1; operand stage 2;
+        attribute copy; attribute divisors;
     }
     /// A group of asynchronous copies.
     Commit is TileOp::Commit, 0 operands { operands copies 0 0; }

@@ -99,7 +99,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             whole[along] *= count as i64;
             same_list("the shape of the parts together", &whole, &result.shape)
         }
-        TileOp::Write => {
+        TileOp::Write | TileOp::GatherAsync => {
             let value = tile(op, 0)?;
             let buffer = view(op, 1, Space::Smem)?;
             let shape = buffer_shape(&buffer)?;

@@ -11,10 +11,12 @@
 //! anew in between.
 use super::computed_operand::is_computed_of_boxes;
 use super::coordinate::Coordinate;
+use super::gathers::Vectors;
 use super::known_ops::checked_ops;
 use super::layout_classes::LayoutClasses;
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
+use super::stage_operands::gathered_along;
 use super::types::{
     self, Failed, differ_in_units, fast_axis, mma_of, operand, present, tile_of, view_of,
 };
@@ -240,12 +242,11 @@ impl<'c> Assignment<'c> {
             return Ok(());
         }
         let last = tile.shape.len().saturating_sub(1);
-        // What is gathered is so element by element: neighbours in memory are of neighbouring threads.
-        let vector = match self.is_gathered(value) {
-            true => 1,
-            false => 8 * VECTOR_BYTES / tile.elem.bits(),
+        let by_itself = match self.gathered(value) {
+            None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
+            Some(along) => along.unwrap_or((last, 1)),
         };
-        let (fast, vector) = self.memory(value, tile).unwrap_or((last, vector));
+        let (fast, vector) = self.memory(value, tile).unwrap_or(by_itself);
         let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
         self.warn_of_copies(value, tile, &layout);
         self.assign(value, layout);
@@ -362,12 +363,36 @@ impl<'c> Assignment<'c> {
         Some((fast, vector.unwrap_or(1)))
     }
 
-    /// Whether a map of the class goes to memory.
-    fn is_gathered(&self, value: IrValue<'c>) -> bool {
+    /// Whether maps of the class go to memory, and along which axis how many elements are copied at once where they are
+    /// gathered for products. Others are gathered one by one: neighbours in memory are of neighbouring threads.
+    fn gathered(&self, value: IrValue<'c>) -> Option<Option<(usize, i64)>> {
         let class = self.classes.class(value);
-        let maps = self.operations.iter().filter(|op| TileOp::Map.is(**op));
-        let mut of_class = maps.filter(|map| self.classes.class(result_of(**map, 0)) == class);
-        of_class.any(|map| !has_no_effect(*map))
+        let maps = self.operations.iter().copied();
+        let maps = maps.filter(|op| TileOp::Map.is(*op) && !has_no_effect(*op));
+        let of_class = maps.filter(|map| self.classes.class(result_of(*map, 0)) == class);
+        let mut found: Vec<Option<(usize, i64)>> =
+            of_class.map(|map| self.copied_at_once(map)).collect();
+        found.dedup();
+        match found[..] {
+            [] => None,
+            [along] => Some(along),
+            _ => Some(None),
+        }
+    }
+
+    /// Along which axis how many elements of a map are copied at once for the product that alone takes it.
+    fn copied_at_once(&self, map: IrOp<'c>) -> Option<(usize, i64)> {
+        let tile = tile_of(map, result_of(map, 0)).ok()?;
+        let [dot] = users(result_of(map, 0))[..] else {
+            return None;
+        };
+        let factors = tile::Dot::of(dot)?.factors();
+        let index = factors
+            .iter()
+            .position(|factor| *factor == result_of(map, 0))?;
+        let axes = gathered_along(&*mma_of(dot).ok()?, index, tile.elem);
+        let vectors = Vectors::of(map, axes, self.function)?;
+        Some((vectors.fast, vectors.atom.src_values()))
     }
 
     /// Whether both sides of a transposition lie in memory, and what goes along it on one side would go

@@ -128,6 +128,7 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Slice
                 | TileOp::Join
                 | TileOp::CopyAsync
+                | TileOp::GatherAsync
                 | TileOp::Commit
                 | TileOp::Wait
                 | TileOp::Read

@@ -6,7 +6,9 @@
 //! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
 //! with the access that it does not serve and a layout that does.
 use super::known_ops::checked_ops;
-use super::types::{Failed, fast_axis, tile_of, tiled_copy_of, vector_access, view_of};
+use super::types::{
+    Failed, copy_atom_of, fast_axis, tile_of, tiled_copy_of, vector_access, view_of,
+};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{Kernel, for_each_kernel, set_attribute, string_attribute, users};
 use crate::passes::user_error::user_error;
@@ -55,7 +57,7 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     let of_tiles = |op: &IrOp| {
         matches!(
             TileOp::of(*op),
-            Some(TileOp::CopyAsync | TileOp::Read | TileOp::Write)
+            Some(TileOp::CopyAsync | TileOp::GatherAsync | TileOp::Read | TileOp::Write)
         )
     };
     let (Some(view), true) = (view_of(value), accessing.iter().all(of_tiles)) else {
@@ -137,6 +139,15 @@ fn tile_in(view: &View) -> Option<(TileType, i64)> {
 /// What an operation accesses of a stage.
 fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Failed<'c>> {
     let failed = |message: String| (op, message);
+    if let Some(gathered) = tile::GatherAsync::of(op) {
+        let held = tile_of(op, gathered.value())?;
+        let layout = held.layout.as_ref();
+        let layout = layout.ok_or_else(|| failed(format!("{held} has no layout")))?;
+        let atom = copy_atom_of(op).map_err(failed)?;
+        let bits = atom.src_values() * atom.elem.bits();
+        let (what, _) = atom.shared_access();
+        return vector_access(what, layout, &held.shape, fast, bits).map_err(failed);
+    }
     if let Some(copy) = tiled_copy_of(op).map_err(failed)? {
         return of_copy(op, &copy, tile).map_err(failed);
     }

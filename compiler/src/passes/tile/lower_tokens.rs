@@ -145,7 +145,7 @@ impl<'c> Forward<'c> for Groups {
 
     fn transfer(&mut self, op: IrOp<'c>, mut state: State) -> Result<State, Failed<'c>> {
         match TileOp::of(op) {
-            Some(TileOp::CopyAsync) => {
+            Some(TileOp::CopyAsync | TileOp::GatherAsync) => {
                 let mechanism = mechanism_of(op).map_err(|message| (op, message))?;
                 state.insert(value_key(result_of(op, 0)), Token::Copy(mechanism));
             }

@@ -1,7 +1,7 @@
 //! What the types and attributes of operations on tiles say.
 use super::slices;
 use crate::passes::ir_utils::{defining_op, operand_value};
-use cutec_dialects::atoms::Place;
+use cutec_dialects::atoms::{CopyAtom, Place};
 use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
@@ -113,6 +113,16 @@ pub(super) fn tiled_copy_of(op: IrOp) -> Result<Option<Arc<TiledCopyVal>>, Strin
         Some(Ok(Val::TiledCopy(copy))) => Ok(Some(copy)),
         Some(Ok(other)) => Err(format!("expects a tiled copy as `copy`, but got {other}")),
         Some(Err(error)) => Err(error.to_string()),
+    }
+}
+
+/// The copy atom that an operation names as `copy`.
+pub(super) fn copy_atom_of(op: IrOp) -> Result<CopyAtom, String> {
+    match type_attribute(op, "copy") {
+        Some(Ok(Val::CopyAtom(atom))) => Ok(atom),
+        Some(Ok(other)) => Err(format!("expects a copy atom as `copy`, but got {other}")),
+        Some(Err(error)) => Err(error.to_string()),
+        None => Err("has no `copy`".into()),
     }
 }
 

@@ -4,6 +4,8 @@
 //! 16 bytes of the tile along an axis are neighbours in memory, and inside or outside together, a thread copies them at once
 //! (`along.rs` proves that). Where the elements lie is computed for the first of each 16 bytes alone, by the threads that copy them
 //! (`places.rs`): maps, coordinates and tiles that are loaded, element by element.
+//!
+//! Where no warps are there for that alone, all threads of a block copy such vectors ([`Vectors`]), each those of its elements.
 mod along;
 mod places;
 
@@ -12,8 +14,8 @@ use super::types::{tile_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{blocks, defining_op, operations};
 use along::{Along, Neighbours};
-use cutec_dialects::atoms::Wgmma;
-use cutec_dialects::builder::{IrOp, IrValue, operands_of};
+use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, Wgmma};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, cute, tile};
 use cutec_dialects::target::WARPGROUP;
@@ -73,15 +75,17 @@ pub(super) struct GatheredTile<'c> {
 }
 
 /// The element that a map reads.
-struct Element<'c> {
-    branch: IrOp<'c>,
-    view: IrValue<'c>,
-    at: Vec<Option<IrValue<'c>>>,
-    known: Vec<i64>,
+pub(super) struct Element<'c> {
+    /// The branch around it.
+    pub branch: IrOp<'c>,
+    pub view: IrValue<'c>,
+    /// Its coordinates that are computed, and the others.
+    pub at: Vec<Option<IrValue<'c>>>,
+    pub known: Vec<i64>,
 }
 
 /// Whether a map reads one element of a tensor where a condition holds, and has a zero elsewhere.
-fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
+pub(super) fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
     let body = blocks(map, 0).into_iter().next()?;
     let end = tile::Yield::of(operations(body).pop()?)?;
     let branch = defining_op(end.value())?;
@@ -208,6 +212,44 @@ impl<'c> GatheredTile<'c> {
     }
 }
 
+/// How the elements of a map are copied to shared memory as vectors by `cp.async`.
+pub(super) struct Vectors {
+    /// The instruction.
+    pub atom: CopyAtom,
+    /// The axis along which they lie.
+    pub fast: usize,
+    /// What divides the coordinate of the first of each along each mode of the tensor.
+    pub divisors: Vec<i64>,
+}
+
+impl Vectors {
+    /// The widest along one of some axes; `None` where several elements are not neighbours, or the kernel writes the tensor.
+    pub fn of<'c>(map: IrOp<'c>, axes: &[usize], function: IrOp<'c>) -> Option<Self> {
+        let element = element(map)?;
+        let tile = tile_of(map, result_of(map, 0)).ok()?;
+        if tile.shape.len() != 2 || !read_only(function)(element.view) {
+            return None;
+        }
+        let atoms = CpAsync::WIDTHS.map(|copy| CopyAtom::new(CopyOp::CpAsync(copy), tile.elem));
+        let several = |atom: &CopyAtom| atom.verify().is_ok() && atom.src_values() > 1;
+        atoms.into_iter().filter(several).find_map(|atom| {
+            let vector = atom.src_values();
+            axes.iter().copied().find_map(|fast| {
+                let at = neighbours(map, &element, fast, vector).ok()?;
+                let divisors = at.into_iter().map(|index| match index {
+                    Index::Known(_) => 1,
+                    Index::Computed(_, divisor) => divisor,
+                });
+                (tile.shape[fast] % vector == 0).then(|| Vectors {
+                    atom,
+                    fast,
+                    divisors: divisors.collect(),
+                })
+            })
+        })
+    }
+}
+
 /// The coordinates of an element, if that of the first of each vector along an axis tells those of the others.
 fn neighbours<'c>(
     map: IrOp<'c>,
@@ -226,10 +268,11 @@ fn neighbours<'c>(
     if strides.len() != element.at.len() || extents.len() != strides.len() {
         return Err(none("a mode of the tensor has several extents"));
     }
-    if view.ptr.alignment() < VECTOR {
-        return Err(none(
-            "the tensor may begin anywhere; promise `where align(…) >= 16`",
-        ));
+    let bytes = view.ptr.elem.bytes_of(vector);
+    if view.ptr.alignment() < bytes {
+        return Err(none(&format!(
+            "the tensor may begin anywhere; promise `where align(…) >= {bytes}`"
+        )));
     }
     let mut known = Neighbours::of_map(map, fast, vector);
     let (mut found, mut stepping) = (Vec::new(), 0);
@@ -260,7 +303,7 @@ fn neighbours<'c>(
             }
             Some(Along { steps: false, .. }) => {
                 let why = format!(
-                    "the stride of mode {mode} may be no multiple of 16 bytes; promise it: `where … % {vector} == 0`"
+                    "the stride of mode {mode} may be no multiple of {bytes} bytes; promise it: `where … % {vector} == 0`"
                 );
                 return Err(none(&why));
             }

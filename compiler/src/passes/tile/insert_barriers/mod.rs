@@ -253,7 +253,15 @@ impl<'c> Analysis<'c> {
                 let write = present(op, tile::Write::of(op))?;
                 self.of_stage(op, write.buffer(), state, true);
             }
-            TileOp::CopyAsync => self.copy(op, state)?,
+            TileOp::CopyAsync => {
+                let copy = present(op, tile::CopyAsync::of(op))?;
+                self.copy(op, copy.buffer(), Some(copy.view()), state)?;
+            }
+            // Of tensors that the kernel does not write.
+            TileOp::GatherAsync => {
+                let gathered = present(op, tile::GatherAsync::of(op))?;
+                self.copy(op, gathered.buffer(), None, state)?;
+            }
             TileOp::Commit => {
                 let mut group = BTreeSet::new();
                 for copy in present(op, tile::Commit::of(op))?.copies() {
@@ -321,20 +329,27 @@ impl<'c> Analysis<'c> {
     }
 
     /// A copy is begun: its stage must not be in use, and the tensor not be about to be written.
-    fn copy(&mut self, op: IrOp<'c>, state: &mut State) -> Result<(), Failed<'c>> {
+    fn copy(
+        &mut self,
+        op: IrOp<'c>,
+        buffer: IrValue<'c>,
+        view: Option<IrValue<'c>>,
+        state: &mut State,
+    ) -> Result<(), Failed<'c>> {
         match chosen_mechanism(op).map_err(|message| (op, message))? {
             // Who waits for it sees it; the other threads need a barrier, and the same proxy.
             Some(Mechanism::CpAsyncGroup | Mechanism::WgmmaGroup) | None => {}
         }
-        let copy = present(op, tile::CopyAsync::of(op))?;
-        let (view, buffer) = (copy.view(), copy.buffer());
         let writes = Access::Stage {
             stage: Stage::of(op, buffer, &mut self.stages),
             writes: true,
         };
         self.separate(op, &writes, state);
         let mut accesses = BTreeSet::from([writes]);
-        let reads = self.tensors.access(op, view, Effect::Read);
+        let reads = match view {
+            Some(view) => self.tensors.access(op, view, Effect::Read),
+            None => Ok(None),
+        };
         if let Some(reads) = reads.map_err(|message| (op, message))? {
             let reads = Access::Tensor(reads);
             self.separate(op, &reads, state);

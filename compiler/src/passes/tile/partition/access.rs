@@ -32,11 +32,11 @@ pub(in crate::passes::tile) fn bytes_apart(elem: Elem, layout: &AnyLayout) -> Op
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
     /// Its values, neighbours in memory first.
-    memory: IrValue<'c>,
+    pub memory: IrValue<'c>,
     /// Their coordinates and the bounds of these, at the edges of a tensor.
     bounds: Option<(IrValue<'c>, IrValue<'c>)>,
     /// The register of each value, in the order of `memory`.
-    registers: Layout,
+    pub registers: Layout,
     /// What is asked of the caches.
     hints: Hints,
 }

@@ -10,11 +10,12 @@ use crate::passes::ir_utils::{
 };
 use crate::passes::remarks::say;
 use cutec_dialects::builder::{
-    IrOp, IrValue, argument_of, integer_value, operands_of, operation_key, result_of, value_key,
+    IrBlock, IrOp, IrValue, argument_of, integer_value, operands_of, operation_key, result_of,
+    value_key,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, VectorOp, arith, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, ScfOp, TileOp, VectorOp, arith, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::value::Val;
@@ -31,7 +32,7 @@ enum Many<'c> {
 }
 
 /// The body of a map, for all values of a thread.
-struct Body<'c> {
+pub(super) struct Body<'c> {
     many: HashMap<usize, Many<'c>>,
     count: i64,
     /// Arguments that are coordinates, with their axis.
@@ -46,6 +47,29 @@ impl<'c> Partition<'c> {
         if let Some(why) = string_attribute(op, GATHERED_SINCE) {
             say(op.location(), format!("gathered element by element: {why}"));
         }
+        let mut body = self.body_of(op, block, to)?;
+        for inner in operations(block) {
+            if TileOp::Yield.is(inner) {
+                let value = present(tile::Yield::of(inner))?.value();
+                return Ok(self.vector_of(&mut body, value));
+            }
+            if let Some(vector) = self.side_of_bound(&mut body, inner, to)? {
+                let result = value_key(result_of(inner, 0));
+                body.many.insert(result, Many::Vector(vector));
+                continue;
+            }
+            self.body_operation(&mut body, inner);
+        }
+        Err(missing())
+    }
+
+    /// The body of a map as far as its arguments are known.
+    pub(super) fn body_of(
+        &self,
+        op: IrOp<'c>,
+        block: IrBlock<'c>,
+        to: &Spread,
+    ) -> Result<Body<'c>, SemError> {
         let mut body = Body {
             many: HashMap::new(),
             count: to.values(),
@@ -60,19 +84,28 @@ impl<'c> Partition<'c> {
             }
             body.many.insert(argument, Many::Vector(vector));
         }
-        for inner in operations(block) {
-            if TileOp::Yield.is(inner) {
-                let value = present(tile::Yield::of(inner))?.value();
-                return Ok(self.vector_of(&mut body, value));
-            }
-            if let Some(vector) = self.side_of_bound(&mut body, inner, to)? {
-                let result = value_key(result_of(inner, 0));
-                body.many.insert(result, Many::Vector(vector));
+        Ok(body)
+    }
+
+    /// The operations of a block but its end and what a function leaves out, for one value.
+    pub(super) fn for_one_value(
+        &mut self,
+        body: &mut Body<'c>,
+        block: IrBlock<'c>,
+        lane: usize,
+        left_out: impl Fn(IrOp<'c>) -> bool,
+    ) {
+        for op in operations(block) {
+            let ends = TileOp::Yield.is(op) || ScfOp::Yield.is(op);
+            if ends || left_out(op) {
                 continue;
             }
-            self.body_operation(&mut body, inner);
+            let copy = self.copy_of(body, op, lane);
+            for index in 0..op.result_count() {
+                let one = Many::One(result_of(copy, index));
+                body.many.insert(value_key(result_of(op, index)), one);
+            }
         }
-        Err(missing())
     }
 
     /// `coordinate < bound`, or its contrary: neighbours that lie on one side of every multiple of what divides
@@ -190,7 +223,12 @@ impl<'c> Partition<'c> {
         vector
     }
 
-    fn number_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>, lane: usize) -> IrValue<'c> {
+    pub(super) fn number_of(
+        &mut self,
+        body: &mut Body<'c>,
+        value: IrValue<'c>,
+        lane: usize,
+    ) -> IrValue<'c> {
         match body.many.get(&value_key(value)) {
             Some(Many::Numbers(numbers)) => numbers[lane],
             Some(Many::Vector(vector)) => {

@@ -11,6 +11,7 @@ mod convert;
 mod edges;
 mod exchange;
 mod gather;
+mod gather_async;
 mod largest;
 mod layout_conversion;
 mod map;
@@ -299,6 +300,12 @@ impl<'c> Partition<'c> {
                 self.begin_copy(op).map_err(illegal)?;
                 return Ok(true);
             }
+            // Those who copy it compute what they need.
+            (TileOp::Map, Some(_)) if is_copied(op) => return Ok(true),
+            (TileOp::GatherAsync, _) => {
+                self.begin_gather(op).map_err(illegal)?;
+                return Ok(true);
+            }
             (TileOp::Write, None) => {
                 self.write(op).map_err(illegal)?;
                 return Ok(true);
@@ -421,6 +428,12 @@ impl<'c> Partition<'c> {
         let ty = self.ir.vector_type(elements.len() as i64, elem);
         self.ir.value(VectorOp::FromElements, elements, &[], ty)
     }
+}
+
+/// Whether what a map gives is only copied to shared memory as it is gathered.
+fn is_copied(map: IrOp) -> bool {
+    let users = users(result_of(map, 0));
+    !users.is_empty() && users.into_iter().all(|user| TileOp::GatherAsync.is(user))
 }
 
 /// How a tile is spread; `None` where the value is no tile.

@@ -147,7 +147,7 @@ impl<'c> Partition<'c> {
     }
 
     /// A part of a stage, of the shape of a tile.
-    fn part_of_stage(
+    pub(super) fn part_of_stage(
         &mut self,
         buffer: IrValue<'c>,
         stage: IrValue<'c>,

@@ -1,7 +1,8 @@
 //! Operands that an iteration computes of its index and of memory that the loop does not write: gathered tiles.
 //!
 //! What goes to memory, with all that its places are computed from, is begun as many iterations ahead as other
-//! loads, and waits in registers; what is computed of that follows when it is written.
+//! loads, and waits in registers; what is computed of that follows when it is written. What asynchronous copies gather is begun with
+//! the others, and does not wait in registers.
 use super::k_blocks::buffer_of;
 use super::plan::may_write;
 use crate::passes::convert_cute_to_gpu::GUARD;
@@ -20,8 +21,10 @@ use std::collections::HashSet;
 
 /// A tile that is gathered and written to a buffer.
 pub(super) struct Gathered<'c> {
-    /// The `tile.write` of it.
-    pub write: IrOp<'c>,
+    /// The `tile.write` of it, or the `tile.gather_async`.
+    pub fill: IrOp<'c>,
+    /// The tile.
+    pub value: IrValue<'c>,
     /// The maps that go to memory.
     pub reads: Vec<IrOp<'c>>,
     /// All that is computed for it in the body, in the order there.
@@ -29,11 +32,13 @@ pub(super) struct Gathered<'c> {
 }
 
 impl<'c> Gathered<'c> {
-    /// What a write in the body of a loop writes, if that can be computed for other iterations, and goes to memory.
-    pub fn of(write: IrOp<'c>, of: IrOp<'c>, body: IrBlock<'c>) -> Option<Self> {
-        let value = tile::Write::of(write)?.value();
-        buffer_of(write)?;
-        let (mut needed, mut pending) = (HashSet::new(), vec![value]);
+    /// What fills a buffer in the body of a loop, if that can be computed for other iterations, and goes to memory.
+    pub fn of(fill: IrOp<'c>, of: IrOp<'c>, body: IrBlock<'c>) -> Option<Self> {
+        let written = tile::Write::of(fill).map(tile::Write::value);
+        let gathered = || tile::GatherAsync::of(fill).map(tile::GatherAsync::value);
+        let tile = written.or_else(gathered)?;
+        buffer_of(fill)?;
+        let (mut needed, mut pending) = (HashSet::new(), vec![tile]);
         while let Some(value) = pending.pop() {
             let Some(op) = defining_op(value).filter(|op| is_in_block(*op, body)) else {
                 // What the loop carries is known in its iteration alone.
@@ -61,15 +66,21 @@ impl<'c> Gathered<'c> {
             .filter(|op| !has_no_effect(*op))
             .collect();
         (!reads.is_empty()).then_some(Gathered {
-            write,
+            fill,
+            value: tile,
             reads,
             slice,
         })
     }
 
-    /// Erases the write, and what nothing else uses of what it writes.
+    /// Whether asynchronous copies bring it.
+    pub fn is_asynchronous(&self) -> bool {
+        TileOp::GatherAsync.is(self.fill)
+    }
+
+    /// Erases what fills the buffer, and what nothing else uses of the tile.
     pub fn erase(&self) {
-        erase(self.write);
+        erase(self.fill);
         for op in self.slice.iter().rev() {
             if results_of(*op).all(|result| users(result).is_empty()) {
                 erase(*op);

@@ -307,5 +307,6 @@ pub(super) fn buffer_of<'c>(op: IrOp<'c>) -> Option<IrValue<'c>> {
     let read = tile::Read::of(op).map(tile::Read::buffer);
     let write = || tile::Write::of(op).map(tile::Write::buffer);
     let copy = || tile::CopyAsync::of(op).map(tile::CopyAsync::buffer);
-    read.or_else(write).or_else(copy)
+    let gathered = || tile::GatherAsync::of(op).map(tile::GatherAsync::buffer);
+    read.or_else(write).or_else(copy).or_else(gathered)
 }

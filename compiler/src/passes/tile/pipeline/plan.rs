@@ -101,13 +101,14 @@ impl<'c> Plan<'c> {
         let fills: Vec<IrOp> = producers.iter().map(Producer::fill).collect();
         let writes = inside
             .iter()
-            .filter(|op| TileOp::Write.is(**op) && !fills.contains(op));
+            .filter(|op| matches!(TileOp::of(**op), Some(TileOp::Write | TileOp::GatherAsync)))
+            .filter(|op| !fills.contains(op));
         let gathered: Vec<Gathered> = writes
-            .filter_map(|write| Gathered::of(*write, of, body))
+            .filter_map(|fill| Gathered::of(*fill, of, body))
             .collect();
         let fills = fills
             .into_iter()
-            .chain(gathered.iter().map(|tile| tile.write));
+            .chain(gathered.iter().map(|tile| tile.fill));
         let buffers: Vec<IrValue> = fills.filter_map(buffer_of).collect();
         // Others may not have a part in the ring of stages.
         let alone = buffers.iter().all(|buffer| {

@@ -57,7 +57,7 @@ impl<'c> Plan<'c> {
         ir.location = self.of.location();
         let bounds = Bounds::of(self.of)?;
         let fills = self.producers.iter().map(Producer::fill);
-        for fill in fills.chain(self.gathered.iter().map(|tile| tile.write)) {
+        for fill in fills.chain(self.gathered.iter().map(|tile| tile.fill)) {
             if let Some(buffer) = buffer_of(fill) {
                 widen(&ir, buffer, self.stages).map_err(|message| (self.of, message))?;
             }
@@ -117,6 +117,9 @@ impl<'c> Plan<'c> {
                 Producer::Copy(copy) => erase_waits(*copy),
                 Producer::Load(..) => {}
             }
+        }
+        for tile in self.gathered.iter().filter(|tile| tile.is_asynchronous()) {
+            erase_waits(tile.fill);
         }
         for read in &self.reads {
             set_operand(*read, 1, read_stage);
@@ -288,6 +291,16 @@ impl<'c> Plan<'c> {
             false => &[],
         };
         for tile in gathered {
+            if let Some(gather) = tile::GatherAsync::of(tile.fill) {
+                ir.location = tile.fill.location();
+                let elements = repeat.for_index(ir, tile.value, index.0, &mut HashMap::new())?;
+                let operands = [elements, gather.buffer(), stage];
+                let mut attrs = attributes(tile.fill, &["copy", "divisors"]);
+                attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
+                let token = ir.ty("!tile.token");
+                copies.push(ir.value(TileOp::GatherAsync, &operands, &attrs, token));
+                continue;
+            }
             for read in &tile.reads {
                 let read = result_of(*read, 0);
                 let elements = repeat.for_index(ir, read, index.0, &mut fetched.gathered)?;
@@ -314,7 +327,9 @@ impl<'c> Plan<'c> {
         self.deposit_loaded(ir, &fetched.loaded, stage, iteration)?;
         let mut clones = fetched.gathered.clone();
         for tile in &self.gathered {
-            let write = present(tile.write, tile::Write::of(tile.write))?;
+            let Some(write) = tile::Write::of(tile.fill) else {
+                continue;
+            };
             let (mut made, repeat) = (write.value(), Rematerialization { body: self.body });
             if let Some(index) = fetched.index {
                 made = repeat.for_index(ir, made, index, &mut clones)?;

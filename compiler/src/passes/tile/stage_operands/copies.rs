@@ -2,12 +2,13 @@
 use super::Failed;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::matrix_copies::{first_stage, matrix_copy};
+use crate::passes::tile::types::reads_shared_memory;
 use crate::passes::user_error::user_error;
 use cutec_dialects::atoms::{
     Completion, CopyAtom, CopyOp, CpAsync, Issuer, Ldmatrix, Mechanism, Place,
 };
 use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::elem::Space;
+use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
@@ -155,6 +156,23 @@ pub(super) enum OperandRead {
     Ldmatrix,
     /// Not at all: the instruction reads it by a descriptor.
     Descriptor,
+}
+
+/// Along which axes neighbours of an operand may be gathered for a product by asynchronous copies, the better first.
+pub(in crate::passes::tile) fn gathered_along(
+    mma: &TiledMmaVal,
+    index: usize,
+    elem: Elem,
+) -> &'static [usize] {
+    match OperandRead::of(mma, index) {
+        _ if reads_shared_memory(mma) => &[],
+        // The `ldmatrix` that reads them may turn them.
+        Ok(OperandRead::Ldmatrix) if Ldmatrix::transposes(elem) => &[1, 0],
+        Ok(OperandRead::Ldmatrix) => &[1],
+        Ok(OperandRead::Vectors) => &[0],
+        // Warps of their own copy those (`tile-specialize-warps`).
+        Ok(OperandRead::Descriptor) | Err(_) => &[],
+    }
 }
 
 impl OperandRead {

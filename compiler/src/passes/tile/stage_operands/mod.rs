@@ -4,6 +4,7 @@
 //! such a tile has a buffer of one stage. `tile.copy_async` brings it there with `cp.async`, or where memory
 //! does not lie in pieces that `cp.async` can copy, a `tile.load` and a `tile.write`; `tile.read` gives
 //! each product its operand. `copy` says by which instruction; a read without it is one of vectors.
+//! What is gathered goes there by `tile.gather_async` where several elements are copied at once.
 //! An operand that is computed goes there once it is computed, unless a warp has it in few registers; one that the
 //! loop of a product does not change stays there, and is read block by block of k like any other.
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
@@ -11,7 +12,7 @@ mod copies;
 
 use super::computed_operand::{boxed, boxes_of};
 use super::coordinate::Coordinate;
-use super::gathers::{GATHERED, GatheredTile};
+use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
@@ -27,6 +28,7 @@ use crate::passes::ir_utils::{
     string_attribute, users,
 };
 use crate::passes::user_error::user_error;
+pub(super) use copies::gathered_along;
 use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{
@@ -221,6 +223,9 @@ impl<'c> Staging<'c> {
         }
         let load = loaded_for(made).filter(|load| same_block(*load, dot));
         let place = invariant_in_loop_of(made, dot);
+        if let Some(vectors) = self.vectors(made, &tile, gathered_along(&mma, index, tile.elem)) {
+            return self.gathered_at_once((dot, index), (&tile, &spread), &vectors, place);
+        }
         if load.is_none() && place.is_none() && stays_in_registers(&tile, &spread) {
             return Ok(());
         }
@@ -244,6 +249,54 @@ impl<'c> Staging<'c> {
         let read = self.read(&ir, (allocated, stage), &spread, atom);
         set_operand(dot, index, read);
         erase(convert);
+        Ok(())
+    }
+
+    /// How threads copy what they are to gather of a tile, if several elements at once.
+    fn vectors(&self, made: IrValue<'c>, tile: &TileType, axes: &[usize]) -> Option<Vectors> {
+        let map = tile::Map::defining(made)?;
+        let layout = tile.layout.as_ref()?;
+        // Nobody else has them in registers.
+        let alone = users(made).len() == 1 && !axes.is_empty();
+        let vectors = Vectors::of(map.op(), axes, self.function).filter(|_| alone)?;
+        let neighbours = layout.neighbours(&tile.shape, vectors.fast).ok()?;
+        (neighbours % vectors.atom.src_values() == 0).then_some(vectors)
+    }
+
+    /// Stages an operand of which all threads gather several elements at once.
+    fn gathered_at_once(
+        &self,
+        (dot, index): (IrOp<'c>, usize),
+        (tile, spread): (&TileType, &TileType),
+        vectors: &Vectors,
+        place: Option<IrOp<'c>>,
+    ) -> Result<(), Failed<'c>> {
+        let factor = present(dot, tile::Dot::of(dot))?.factors()[index];
+        let convert = present(dot, tile::ConvertLayout::defining(factor))?;
+        let mma = mma_of(dot)?;
+        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
+        ir.location = convert.op().location();
+        let (allocated, buffer) = allocate(&ir, tile, vectors.fast);
+        ir.insertion = Insertion::Before(place.unwrap_or(convert.op()));
+        let stage = ir.constant(0, "i32");
+        let atom = ir.val_type(&Val::CopyAtom(vectors.atom));
+        let attrs = [
+            ("copy", ir.type_attr(atom)),
+            ("divisors", ir.i64_array(&vectors.divisors)),
+        ];
+        let operands = [convert.input(), allocated, stage];
+        let token = ir.ty("!tile.token");
+        let copy = ir.value(TileOp::GatherAsync, &operands, &attrs, token);
+        if place.is_none() {
+            ir.insertion = Insertion::Before(dot);
+        }
+        Arrives::Later(copy).wait(&ir);
+        ir.insertion = Insertion::Before(dot);
+        let atom = read_atom(&mma, index, tile, &buffer, vectors.fast);
+        let atom = atom.map_err(|message| (dot, message))?;
+        let read = self.read(&ir, (allocated, stage), spread, atom);
+        set_operand(dot, index, read);
+        erase(convert.op());
         Ok(())
     }
 
