@@ -126,6 +126,29 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // The last of three would be alone in its register, and two are made wider one by one.
+  // CHECK-LABEL: gpu.func @odd
+  // CHECK-COUNT-3: arith.mulf %{{.*}} : bf16
+  // CHECK-COUNT-3: arith.extf %{{.*}} : bf16 to f32
+  // CHECK: arith.mulf {{.*}} : vector<2xbf16>
+  // CHECK-COUNT-2: arith.extf %{{.*}} : bf16 to f32
+  // CHECK: gpu.return
+  gpu.func @odd() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "3:1">
+    %y = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "3:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<bf16, rmem, align<16>, "3:1">) -> vector<3xbf16>
+    %w = arith.mulf %v, %v : vector<3xbf16>
+    %f = arith.extf %w : vector<3xbf16> to vector<3xf32>
+    cute.memref.store_vec(%f, %y) : vector<3xf32>, !cute.memref<f32, rmem, align<16>, "3:1">
+    %p = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "2:1">
+    %q = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "2:1">
+    %pair = cute.memref.load_vec(%p) : (!cute.memref<bf16, rmem, align<16>, "2:1">) -> vector<2xbf16>
+    %square = arith.mulf %pair, %pair : vector<2xbf16>
+    %wide = arith.extf %square : vector<2xbf16> to vector<2xf32>
+    cute.memref.store_vec(%wide, %q) : vector<2xf32>, !cute.memref<f32, rmem, align<16>, "2:1">
+    gpu.return
+  }
+
   // A call whose operands are of other types than its result is left as it is.
   // CHECK-LABEL: gpu.func @other_types
   // CHECK: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"() : () -> vector<16xf32>

@@ -188,7 +188,7 @@ def channels_last(source, of_threads, only, arch) -> int:
                     continue
                 alternatives[f"tiles {shown}"] = [launch]
             square = len(set(own_pad)) == len(set(step)) == len(set(filters)) == 1
-            if kind == "bf16" and square and arch is None:
+            if kind == "bf16" and square and arch == "native":
                 pixels, weights = images[max(widths)], all_filters[max(widths)]
                 for tile in ({}, {"bm": 256}, {"bm": 128, "bn": 256}, {"schedule": "sm90_pingpong"}):
                     few = {"bc": 32} if max(widths) <= 32 else {}
@@ -222,7 +222,7 @@ def main() -> int:
     parser.add_argument("--last", default=str(HERE.parent.parent / "examples/tile_conv_last.cute"))
     parser.add_argument("--only", default="")
     parser.add_argument("--only-last", action="store_true")
-    parser.add_argument("--arch", help="what those with channels last are compiled for, without it the GPU")
+    parser.add_argument("--arch", default="native", help="what those with channels last are compiled for")
     parser.add_argument("--only-winograd", action="store_true")
     arguments = parser.parse_args()
     module = cutec.load(arguments.source)

@@ -232,6 +232,45 @@ class Program:
         self.keep(tile, f"({' + '.join(terms)}) / 4.0")
         return True
 
+    def nested(self):
+        """A loop over an operand from a view of nested modes, whose extents need not divide the tiles, and which may overlap."""
+        shape = (self.rng.choice(EXTENTS[1:]), self.rng.choice(EXTENTS[1:]))
+        bk, rounds = self.rng.choice([16, 32]), self.rng.randint(1, 3)
+        t = self.rng.choice(["f16", "bf16", "f32"])
+        whole = self.rng.choice([1, 8])
+        p, q, r = (self.rng.randint(1, 9) for _ in range(3))
+        c = whole * self.rng.randint(1, 3)
+        by_p, by_q, by_r = (whole * self.rng.randint(1, 6) for _ in range(3))
+        length = (p - 1) * by_p + (q - 1) * by_q + (r - 1) * by_r + c
+        x, b = f"x{len(self.params)}", None
+        self.params.append((x, f"{x}: tensor<{t}, ({length},)>"))
+        self.data.append(f"let {x} = random<{t}>({length});")
+        b = self.tensor((shape[1], bk * rounds), t)
+        rows, columns = f"({p}, count * {q})", f"({c}, {r})"
+        by_rows, by_columns = f"({by_p}, {by_q})", f"(1, {by_r})"
+        turned = self.rng.random() < 0.4
+        first = self.rng.choice([0, 0, 1, -1])
+        view, at = f"v{len(self.params)}", f"({first}, s)"
+        if turned:
+            self.say(f"let {view} = view({x}, ({columns}, {rows}) : ({by_columns}, {by_rows}));")
+            a = f"transpose({view}.tile(({bk}, {shape[0]}), (s, {first})))"
+        else:
+            self.say(f"let {view} = view({x}, ({rows}, {columns}) : ({by_rows}, {by_columns}));")
+            a = f"{view}.tile(({shape[0]}, {bk}), {at})"
+        clause = self.rng.choice(["", "pipeline(2) ", "pipeline(3) ", "pipeline(4) "])
+        tile = Tile(f"t{len(self.tiles)}", shape)
+        self.say(f"var {tile.name} = zeros<f32>({shape[0]}, {shape[1]});")
+        self.say(f"{clause}for s in 0..count * {rounds} {{")
+        self.say(f"    {tile.name} += dot({a}, {b}.tile(({shape[1]}, {bk}), (0, s)));")
+        self.say("}")
+        self.say(f"{tile.name} = {tile.name} / 4.0;")
+        i = f"(i + {first * shape[0]})"
+        inside = f"{i} >= 0 && {i} < {p * q} && l < {c * r}"
+        # The remainder keeps the index from saying how far it runs; numbers before the first one are outside.
+        place = f"(({i} + {p * q}) % {p} * {by_p} + ({i} + {p * q * 64}) / {p} % {q} * {by_q} + l % {c} + l / {c} * {by_r}) % {length}"
+        self.keep(tile, f"(sum(l in 0..{bk * rounds}) {{ (if {inside} {{ {x}[{place}] }} else {{ 0.0 }}) * {b}[j, l] }}) / 4.0")
+        return True
+
     def loop(self):
         """A tile that is halved and added to in each round."""
         start = self.pick(lambda shape: min(shape) >= 8)
@@ -340,7 +379,7 @@ def tiles(rng, name):
     program.load()
     steps = [program.load, program.constant, program.unary, program.binary, program.reduce, program.transpose,
              program.broadcast, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
-             program.sliding, program.nest, program.read_back]
+             program.sliding, program.nested, program.nest, program.read_back]
     for _ in range(rng.randint(3, 9)):
         while not rng.choice(steps)():
             pass

@@ -8,6 +8,7 @@ use super::super::ir_utils::{
     defining_op, erase, is_unused, operations, replace_all_uses, vector_elements,
 };
 use super::Lowering;
+use super::unroll_vectors::PART;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
 };
@@ -184,6 +185,18 @@ impl<'c> Lowering<'c> {
 pub(super) fn goes_by_lane(kind: Op, operands: &[IrValue], result: Type) -> bool {
     let alone = [ArithOp::Select, ArithOp::Extf].map(Op::from);
     alone.contains(&kind) || is_of_registers(operands, result)
+}
+
+/// Whether an operation on a vector of few elements that share registers goes by lane: where no instruction does it for several, or the last
+/// one would be alone in its register, of which the backend leaves the other half unwritten.
+pub(super) fn is_short_by_lane(op: IrOp, kind: Op, result: IrValue) -> bool {
+    let ty = result.r#type();
+    let operands: Vec<IrValue> = operands_of(op).collect();
+    let Some((count, _)) = vector_elements(ty).filter(|(count, _)| *count <= PART) else {
+        return false;
+    };
+    let is_alone = count % 2 == 1 || goes_by_lane(kind, &operands, ty);
+    is_alone && !operands.is_empty() && !is_of_registers(&operands, ty)
 }
 
 /// Whether an operation takes and gives registers.

@@ -17,7 +17,7 @@ use super::super::ir_utils::{
     vector_elements,
 };
 use super::Lowering;
-use super::lanes::{goes_by_lane, is_of_registers, is_register};
+use super::lanes::{goes_by_lane, is_of_registers, is_register, is_short_by_lane};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, result_of, value_key,
 };
@@ -101,12 +101,12 @@ impl<'c> Lowering<'c> {
             return true;
         }
         if let Some(result) = result
-            && is_scalar_intrinsic(op)
+            && let Some(kind) = kind
+            && (is_scalar_intrinsic(op) || is_elementwise(op) && is_short_by_lane(op, kind, result))
             && vector_elements(result.r#type()).is_some()
         {
             let attrs = named_attributes(op);
             let operands: Vec<IrValue<'c>> = operands_of(op).collect();
-            let kind = LlvmOp::CallIntrinsic.into();
             let lanes = self.lane_by_lane(kind, &operands, &borrowed(&attrs), result.r#type());
             super::replace_all_uses(result, lanes);
             return true;

@@ -2,6 +2,7 @@
 //!
 //! `tile.windows` is a tile that is gathered, and says which pixels it is. Where `wgmma` reads it and a tensor map can bring it, it
 //! becomes a `tile.load` with [`WINDOWS`]; else the gathered tile takes its place, with the reason as [`GATHERED_SINCE`].
+use super::tensor_box::TensorBox;
 use super::types::tile_of;
 use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
@@ -26,6 +27,10 @@ use std::collections::HashSet;
 
 /// Bits of a number by which pixels are moved, of 1 to 3 modes of pixels (PTX ISA, "im2colOffsets").
 const MOVES: [u32; 3] = [16, 8, 5];
+
+/// Bytes of an element's channels that a tensor map brings as fast as threads copy them: pieces of 16 bytes took it 1.6 to 1.7 times as
+/// long, those of 32 bytes as long (`docs/performance.md`).
+const LEAST_PIECE: i64 = 32;
 
 /// Where the windows of a tile lie, whose first row is a pixel.
 pub(super) struct WindowsBox<'c> {
@@ -227,6 +232,16 @@ impl<'c> LoadedWindows<'c> {
 /// Whether a tensor map brings what a load of windows gives.
 fn fits<'c>(load: IrOp<'c>, function: IrOp<'c>) -> Result<(), String> {
     let tile = tile_of(load, result_of(load, 0)).map_err(|(_, message)| message)?;
+    let [_, columns] = tile.shape[..] else {
+        return Err("it has not two axes".into());
+    };
+    let pieces = TensorBox::of(load, function, &tile.shape)?.pieces();
+    let bytes = columns / pieces * tile.elem.bytes();
+    if pieces > 1 && bytes < LEAST_PIECE {
+        return Err(format!(
+            "pieces of {bytes} bytes, the channels of an element, come slower by one"
+        ));
+    }
     check_load(load, &tile, function).map(drop)
 }
 

@@ -21,8 +21,8 @@ use cutec_dialects::semantics::Attrs;
 use cutec_dialects::tile::{BOUND, GATHERED_SINCE};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
-use cutec_layout::algebra::{logical_divide, make_identity_layout};
-use cutec_layout::{AnyLayout, Int, IntTuple, Tiler};
+use cutec_layout::algebra::product;
+use cutec_layout::{AnyLayout, Int, IntTuple};
 use melior::ir::{Attribute, ValueLike};
 
 /// The elements of such a tile.
@@ -37,35 +37,53 @@ pub(super) struct Apart<'c, 'a> {
     why: String,
 }
 
-/// Why the elements of a tile lie in no layout, by the first mode where they do not; `None` where they do.
-pub(super) fn lies_apart(
-    layout: &AnyLayout,
-    shape: &[i64],
-    by_element: &[usize],
-) -> Option<String> {
+/// Why threads cannot share the elements of a tile as parts with a layout, by the first mode where they cannot; `None` where they can.
+pub(super) fn lies_apart(layout: &AnyLayout, shape: &[i64], at: &Coordinate) -> Option<String> {
     let mut modes = layout.inner().modes().zip(shape).enumerate();
-    modes.find_map(|(at, (mode, extent))| {
+    modes.find_map(|(number, (mode, length))| {
         let extents = mode.shape();
-        let tile = Tiler::Int(Int::Static(*extent));
-        let counts_elements = by_element.contains(&at);
-        // Their coordinates do not, either, where elements that are neighbours in memory are of several extents.
-        let coordinates = make_identity_layout(extents);
-        let together = [&mode, &coordinates].into_iter().all(|of| logical_divide(of, &tile).is_ok());
-        if extents.is_leaf() || !counts_elements && together {
+        if extents.is_leaf() {
             return None;
         }
         let text = without_widths(&extents.to_string());
-        let known = extents.leaves().iter().all(|extent| extent.is_static());
-        Some(if counts_elements {
-            format!("the tile begins at any element of mode {at}, of extents {text}")
-        } else if known {
-            format!("{extent} elements of mode {at} are neither whole extents of {text} nor a part that divides one")
-        } else {
-            format!(
-                "nothing says that the extents of mode {at}, the last one aside, divide {extent} or are multiples of it; promise so, `where ow % {extent} == 0`"
-            )
-        })
+        if at.by_element.contains(&number) {
+            return Some(format!("the tile begins at any element of mode {number}, of extents {text}"));
+        }
+        let Some(parts) = extents_of_tile(&extents.leaves(), *length) else {
+            let known = extents.leaves().iter().all(|extent| extent.is_static());
+            return Some(match known {
+                true => format!("{length} elements of mode {number} are neither whole extents of {text} nor a part that divides one"),
+                false => format!(
+                    "nothing says that the extents of mode {number}, the last one aside, divide {length} or are multiples of it; promise so, `where ow % {length} == 0`"
+                ),
+            });
+        };
+        if parts > 1 && !(*length as u64).is_power_of_two() {
+            return Some(format!("{length} elements of mode {number} are of several extents of {text}, and no power of two"));
+        }
+        // What is known to be one tile has no place for others.
+        let is_one = product(extents).as_static().is_some_and(|size| size <= *length);
+        (is_one && !at.first.contains(&number))
+            .then(|| format!("one tile of {length} has all elements of mode {number}, of extents {text}"))
     })
+}
+
+/// Over how many extents of a mode each tile of a length goes: whole ones, and at last a part that divides one; `None` where it is not
+/// known to be so for all of them. The last extent may end within a tile.
+fn extents_of_tile(extents: &[&Int], length: i64) -> Option<usize> {
+    let (mut rest, mut parts) = (length, 0);
+    for (number, extent) in extents.iter().enumerate() {
+        if rest == 1 {
+            break;
+        }
+        parts += usize::from(!extent.is(1));
+        rest = match extent.as_static() {
+            _ if number + 1 == extents.len() || extent.divisible_by(rest) => 1,
+            Some(extent) if rest % extent == 0 => rest / extent,
+            _ => return None,
+        };
+    }
+    Some(parts)
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {

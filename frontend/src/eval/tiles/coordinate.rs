@@ -18,6 +18,8 @@ pub(super) struct Coordinate<'c> {
     pub values: Vec<IrValue<'c>>,
     /// The modes along which it counts elements.
     pub by_element: Vec<usize>,
+    /// The modes along which it is known to be the first tile.
+    pub first: Vec<usize>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -34,11 +36,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.error(codes::WRONG_ARGUMENTS, call.span, message, label);
         };
         let mut places: Vec<Option<IrValue<'c>>> = vec![None; rank];
-        let mut by_element = Vec::new();
+        let (mut by_element, mut first) = (Vec::new(), Vec::new());
         if let Some(arg) = tiles {
             let parts = parts_of(&arg.value);
             self.check_rank("coordinates", parts.len(), rank, arg.expr.span)?;
             for (mode, part) in parts.iter().enumerate() {
+                if matches!(part, Value::Int(0)) {
+                    first.push(mode);
+                }
                 places[mode] = match part {
                     Value::Underscore if elements.is_some() => None,
                     Value::Int(_) => Some(self.number(part, Elem::I32, arg.expr.span)?),
@@ -79,6 +84,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(Coordinate {
             values: places.into_iter().flatten().collect(),
             by_element,
+            first,
         })
     }
 

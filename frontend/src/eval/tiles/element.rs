@@ -84,6 +84,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let at = Coordinate {
             values: vec![first],
             by_element: Vec::new(),
+            first: Vec::new(),
         };
         Ok(Place::of_element(ir, elem, at))
     }

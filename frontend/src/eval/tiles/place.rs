@@ -327,7 +327,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         }
         let hints = builtins::hints::of(self, &call.args, &builtins::hints::KEYS)?;
-        let lies = match lies_apart(&layout, &shape, &at.by_element) {
+        let lies = match lies_apart(&layout, &shape, &at) {
             None => Lies::Together(view, at),
             Some(why) => {
                 let pinned = pins.name().map(str::to_owned);
