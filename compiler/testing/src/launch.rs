@@ -1,7 +1,7 @@
 //! Kernels for `test` and `bench` blocks: compiled once for each set of compile-time parameters, run
 //! on the device that the user chose.
 
-use super::problem::{Stop, TestProblem};
+use super::problem::{Stop, TOLD, TestProblem};
 use super::value::HostTensor;
 use cutec::fault::Fault;
 use cutec::{Compiler, Diagnostics, Emit, Failure, Options, Source};
@@ -246,7 +246,7 @@ impl<'a> DeviceLauncher<'a> {
             let reason = "it does not compile".to_owned();
             let notes = match cause {
                 Some(_) => Vec::new(),
-                None => vec!["its errors are shown above".to_owned()],
+                None => vec![TOLD.to_owned()],
             };
             let mut stop = refused(call, reason, notes);
             stop.cause = cause;

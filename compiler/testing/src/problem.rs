@@ -23,6 +23,24 @@ pub struct Halt {
     pub inconclusive: bool,
 }
 
+/// The note of a launch whose kernel does not compile, where another one has told why.
+pub(super) const TOLD: &str = "its errors are shown above";
+
+impl Halt {
+    /// Leaves out errors of the kernel that were told before, and takes note of the others.
+    pub fn tell_once(&mut self, told: &mut Vec<Diagnostic>) {
+        let Some(cause) = &mut self.cause else {
+            return;
+        };
+        cause.problems.retain(|found| !told.contains(found));
+        told.extend(cause.problems.iter().cloned());
+        if cause.problems.is_empty() && cause.failures.is_empty() {
+            self.cause = None;
+            self.diagnostic.notes.push(TOLD.to_owned());
+        }
+    }
+}
+
 /// What is wrong.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TestProblem {

@@ -275,10 +275,7 @@ fn show_in_order(
                 reporter.diagnostics(&warnings.problems, &warnings.failures, &warnings.sources);
             }
             if let Err(mut stop) = outcome.result {
-                if let Some(cause) = &mut stop.cause {
-                    cause.problems.retain(|found| !told.contains(found));
-                    told.extend(cause.problems.iter().cloned());
-                }
+                stop.tell_once(&mut told);
                 report_stop(&stop, &file.sources, reporter);
             }
             launched.extend(outcome.launched);

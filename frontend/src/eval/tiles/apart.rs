@@ -111,6 +111,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let attrs = Attrs::mode([mode as i64]);
             let size = self.op(CuteOp::Size, "tile", &[receiver.clone()], &attrs, span)?;
             let size = self.numbers(&size, span)?;
+            if size.number_type() == Some(Elem::I64) {
+                let message = format!("mode {mode} may have more elements than an i32 counts");
+                let label = "the elements of this tile are numbered by i32";
+                return self.error(codes::SHAPE_MISMATCH, span, message, label);
+            }
             let mut first = self.coordinate_number(*value, given)?;
             if !at.by_element.contains(&mode) {
                 first = self.bounded(&first, (&size, *extent), span)?;
@@ -155,7 +160,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     );
                 };
                 let origin = Origin::default();
-                return self.numbers(&Value::Cute(Cute { ir, val, origin }), span);
+                let offset = [Value::Cute(Cute { ir, val, origin })];
+                let none = Attrs::default();
+                let number = self.op(CuteOp::GetScalar, "tile", &offset, &none, span)?;
+                return self.numbers(&number, span);
             }
         };
         let number = number_or_vector(ir, elem, None);
