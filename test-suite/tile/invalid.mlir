@@ -435,3 +435,12 @@ func.func @printed_halves(%a: tensor<4xf16>) {
   tile.print "%f"(%a) : tensor<4xf16>
   return
 }
+
+// -----
+
+!buffer = !cute.memref<f16, smem, align<128>, "(16,32,1):(32,1,512)">
+func.func @gathered_divisors(%a: tensor<16x32xf16>, %buffer: !buffer, %stage: i32) {
+  // expected-error@+1 {{expects positive `divisors`}}
+  %0 = tile.gather_async %a, %buffer[%stage] {copy = !cute_nvgpu.atom.simt_async_copy<f16, cache = global, 128 b>, divisors = array<i64: 1, 0>} : tensor<16x32xf16>, !buffer
+  return
+}

@@ -121,6 +121,8 @@ gpu.module @kernels {
     %joined = tile.join %part, %part {axis = 1 : i32} : tensor<16x16xbf16>, tensor<16x16xbf16> -> tensor<16x32xbf16>
     // CHECK: tile.write %{{.*}}, %{{.*}}[%{{.*}}] : tensor<16x32xbf16>
     tile.write %w, %buffer[%stage] : tensor<16x32xbf16>, !buffer
+    // CHECK: tile.gather_async %{{.*}}, %{{.*}}[%{{.*}}] {copy = !cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>, divisors = array<i64: 1, 8>} : tensor<16x32xbf16>
+    %gathered = tile.gather_async %w, %buffer[%stage] {copy = !cute_nvgpu.atom.simt_async_copy<bf16, cache = global, 128 b>, divisors = array<i64: 1, 8>} : tensor<16x32xbf16>, !buffer
     gpu.return
   }
 }

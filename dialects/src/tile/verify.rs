@@ -108,7 +108,15 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 value.elem,
                 buffer.ptr.elem,
             )?;
-            same_list("the shape of a stage of the buffer", &value.shape, &shape)
+            same_list("the shape of a stage of the buffer", &value.shape, &shape)?;
+            let divisors = match op.attribute("divisors") {
+                Ok(divisors) => place::integers(&divisors.to_string())?,
+                Err(_) => Vec::new(),
+            };
+            match divisors.iter().all(|divisor| *divisor > 0) {
+                true => Ok(()),
+                false => Err("expects positive `divisors`".into()),
+            }
         }
         TileOp::Splat => {
             let result = tile_of(result(op)?)?;

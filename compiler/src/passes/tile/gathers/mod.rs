@@ -3,11 +3,12 @@
 //! The front end makes of `x.gather((rows, columns))` a map whose function reads an element where a condition holds. Where
 //! 16 bytes of the tile along an axis are neighbours in memory, and inside or outside together, a thread copies them at once
 //! (`along.rs` proves that). Where the elements lie is computed for the first of each 16 bytes alone, by the threads that copy them
-//! (`places.rs`): maps, coordinates and tiles that are loaded, element by element.
+//! (`places.rs`): maps, coordinates and tiles that are loaded, element by element. `vector.rs` copies one.
 //!
 //! Where no warps are there for that alone, all threads of a block copy such vectors ([`Vectors`]), each those of its elements.
 mod along;
 mod places;
+mod vector;
 
 use super::issuable::read_only;
 use super::types::{tile_of, view_of};
@@ -25,6 +26,7 @@ use cutec_dialects::value::Val;
 use cutec_layout::{Int, Tree};
 use melior::ir::{ValueLike, operation::OperationLike};
 pub(super) use places::{Axis, Place, Places, before};
+pub(super) use vector::Vector;
 
 /// The attribute of a `tile.write` of a gathered tile that warps of their own are to copy.
 pub(super) const GATHERED: &str = "tile.gathered";

@@ -3,18 +3,15 @@
 //! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of its map are left out.
 use super::super::emits::Emits;
 use super::{Partition, Spread, spread_of};
-use crate::passes::ir_utils::{attributes, blocks, defining_op, present};
-use crate::passes::tile::gathers::element;
+use crate::passes::ir_utils::{blocks, defining_op, present};
+use crate::passes::tile::gathers::{Index, Vector, element};
 use crate::passes::tile::types::{copy_atom_of, fast_axis};
-use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::builder::{IrOp, integer_array, operands_of};
 use cutec_dialects::ops::{CuteOp, cute, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::tile::GATHERED_SINCE;
-use cutec_dialects::types::Vars;
-use cutec_dialects::value::{TupleKind, Val, View};
+use cutec_dialects::value::Val;
 use cutec_layout::algebra::offset_at;
-use cutec_layout::{AnyLayout, Layout, Tree, Width};
+use cutec_layout::{Layout, Tree};
 use melior::ir::operation::OperationLike;
 
 fn missing() -> SemError {
@@ -30,7 +27,6 @@ impl<'c> Partition<'c> {
         let spread = spread.ok_or_else(missing)?;
         let atom = copy_atom_of(op).map_err(SemError::Illegal)?;
         let vector = atom.src_values();
-        let atom = self.constant(Val::CopyAtom(atom))?;
 
         // The thread's part of the stage, vector by vector.
         let (buffer, fast) = (gather.buffer(), fast_axis(gather.buffer()));
@@ -43,34 +39,29 @@ impl<'c> Partition<'c> {
         let plain = Attrs::default();
         let in_vectors = self.constant(Val::layout(&vectors))?;
         let to = self.cute(CuteOp::Composition, &[part.memory, in_vectors], &plain)?;
-        let since = attributes(map, &[GATHERED_SINCE]);
         self.once(&spread, |this| {
             for number in 0..count {
                 let first = Tree::Leaf((number * vector).into());
                 let lane = offset_at(&first, &part.registers)?.as_static();
                 let lane = lane.and_then(|lane| usize::try_from(lane).ok());
                 let lane = lane.ok_or_else(missing)?;
-                let (from, inside) = this.first_of_vector(op, map, &spread, lane)?;
-                let from = this.vector_at(from, vector)?;
-                let at = Val::coord([None, Some(number.into())]);
-                let at = this.constant(at)?;
+                let at = this.constant(Val::coord([None, Some(number.into())]))?;
                 let to = this.cute(CuteOp::Slice, &[to, at], &plain)?;
-                let flag = this.flag(inside)?;
-                this.ir
-                    .op(CuteOp::Copy, &[atom, from, to, flag], &since, &[]);
+                let of = this.vector(op, map, &spread, lane)?;
+                of.copy(this, atom, to, map)?;
             }
             Ok(())
         })
     }
 
-    /// The tensor from the element on that is value `lane` of a thread, and whether that lies inside.
-    fn first_of_vector(
+    /// The vector of which value `lane` of a thread is the first element.
+    fn vector(
         &mut self,
         op: IrOp<'c>,
         map: IrOp<'c>,
         spread: &Spread,
         lane: usize,
-    ) -> Result<(IrValue<'c>, IrValue<'c>), SemError> {
+    ) -> Result<Vector<'c>, SemError> {
         let element = element(map).ok_or_else(missing)?;
         let block = blocks(map, 0).into_iter().next().ok_or_else(missing)?;
         let mut body = self.body_of(map, block, spread)?;
@@ -83,43 +74,13 @@ impl<'c> Partition<'c> {
         let inside = self.number_of(&mut body, condition, lane);
         let divisors = op.attribute("divisors").ok().and_then(integer_array);
         let divisors = divisors.ok_or_else(|| SemError::Illegal("has no `divisors`".into()))?;
-        let mut operands = vec![element.view];
-        for (mode, at) in element.at.iter().enumerate() {
-            let number = match at {
-                None => self.constant(Val::int_tuple([element.known[mode]]))?,
-                Some(at) => self.number_of(&mut body, *at, lane),
-            };
-            operands.push(match (at, divisors.get(mode)) {
-                (Some(_), Some(divisor @ 2..)) => {
-                    let leaf = Tree::Leaf(Some(Vars::default().fresh(Width::I32, *divisor)));
-                    let declared = Attrs::result(Val::Tuple(TupleKind::IntTuple, leaf));
-                    self.cute(CuteOp::Assume, &[number], &declared)?
-                }
-                _ => number,
-            });
-        }
-        let from = self.cute(CuteOp::DomainOffset, &operands, &Attrs::default())?;
-        Ok((from, inside))
-    }
-
-    /// So many neighbours from the beginning of a view on.
-    fn vector_at(&mut self, from: IrValue<'c>, vector: i64) -> Result<IrValue<'c>, SemError> {
-        let layout = Val::Layout(AnyLayout::Plain(Layout::contiguous(vector)));
-        let layout = self.constant(layout)?;
-        let plain = Attrs::default();
-        let from = self.cute(CuteOp::GetIter, &[from], &plain)?;
-        self.cute(CuteOp::MakeView, &[from, layout], &plain)
-    }
-
-    /// A predicate as copies take it.
-    fn flag(&mut self, holds: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
-        let layout = AnyLayout::Plain(Layout::scalar(1, 0));
-        let view = Val::View(View::new(Elem::I1, Space::Rmem, 16, layout));
-        let ty = self.ir.val_type(&view);
-        let flag = self.ir.value(CuteOp::MemrefAlloca, &[], &[], ty);
-        let first = self.constant(Val::int_tuple([0]))?;
-        self.ir
-            .op(CuteOp::MemrefStore, &[holds, flag, first], &[], &[]);
-        Ok(flag)
+        let modes = element.at.iter().zip(element.known).zip(divisors);
+        let at = modes.map(|((at, known), divisor)| match at {
+            None => Index::Known(known),
+            Some(at) => Index::Computed(self.number_of(&mut body, *at, lane), divisor),
+        });
+        let at = at.collect();
+        let view = element.view;
+        Ok(Vector { view, at, inside })
     }
 }

@@ -4,7 +4,7 @@
 //! (PTX ISA, "Async proxy"), the thread arrives at the barrier of the stage: for the oldest of [`AHEAD`] stages that it
 //! has begun, so that it does not wait for each.
 use super::super::emits::Emits;
-use super::super::gathers::{Axis, GATHERED, GatheredTile, Index, Place, Sharing, before};
+use super::super::gathers::{Axis, GATHERED, GatheredTile, Index, Place, Sharing, Vector, before};
 use super::cursor::behind;
 use super::emit::{Emit, Slot};
 use super::producer::Role;
@@ -12,21 +12,19 @@ use super::ring::Ring;
 use crate::passes::cmpi::{BELOW, GREATER};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{
-    attributes, blocks, clone, collect_nested, defining_op, operations, set_operand,
+    blocks, clone, collect_nested, defining_op, operations, set_operand,
 };
 use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, argument_of, integer_value, operands_of, region_with_block,
     result_of, results_of, value_key,
 };
-use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, cute, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::WARPGROUP;
-use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::{TupleKind, Val, View};
-use cutec_layout::{AnyLayout, Layout, Tree, Width};
+use cutec_dialects::value::{TupleKind, Val};
+use cutec_layout::{Tree, Width};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -372,7 +370,6 @@ impl<'c> Role<'_, 'c> {
         let atom = atoms
             .find(|atom| atom.src_values() == vector)
             .ok_or_else(missing)?;
-        let atom = self.emit.constant(Val::CopyAtom(atom))?;
         let to = self.emit.stage(buffer, stage)?;
         let mut piece = [1, 1];
         piece[tile.fast] = vector;
@@ -380,19 +377,11 @@ impl<'c> Role<'_, 'c> {
         let to = self
             .emit
             .cute(CuteOp::ZippedDivide, &[to, piece], &Attrs::default())?;
-        let of_vector = AnyLayout::Plain(Layout::contiguous(vector));
         for pass in 0..passes {
             let line = Axis::Line(tile.sharing, pass);
             let mut place = vec![line; 2];
             place[tile.fast] = Axis::Vector(tile.sharing);
-            let (from, inside) = self.from(tile, &place)?;
-            let layout = self.emit.constant(Val::Layout(of_vector.clone()))?;
-            let from = self
-                .emit
-                .cute(CuteOp::GetIter, &[from], &Attrs::default())?;
-            let from = self
-                .emit
-                .cute(CuteOp::MakeView, &[from, layout], &Attrs::default())?;
+            let of = self.vector(tile, &place)?;
             let vectors = self.threads.vectors.get(&tile.sharing).copied();
             let mut at = [self.threads.of_axis(self.emit, line); 2];
             at[tile.fast] = vectors.ok_or_else(missing)?;
@@ -406,32 +395,13 @@ impl<'c> Role<'_, 'c> {
             let to = self
                 .emit
                 .cute(CuteOp::Slice, &[to, at], &Attrs::default())?;
-            let flag = View::new(
-                Elem::I1,
-                Space::Rmem,
-                16,
-                AnyLayout::Plain(Layout::scalar(1, 0)),
-            );
-            let ty = self.emit.ir.val_type(&Val::View(flag));
-            let flag = self.emit.ir.value(CuteOp::MemrefAlloca, &[], &[], ty);
-            let first = self.emit.number(0)?;
-            self.emit
-                .ir
-                .op(CuteOp::MemrefStore, &[inside, flag, first], &[], &[]);
-            let since = attributes(tile.map, &[GATHERED_SINCE]);
-            self.emit
-                .ir
-                .op(CuteOp::Copy, &[atom, from, to, flag], &since, &[]);
+            of.copy(self.emit, atom, to, tile.map)?;
         }
         Ok(())
     }
 
-    /// The tensor from an element on, and whether it lies inside.
-    fn from(
-        &mut self,
-        tile: &GatheredTile<'c>,
-        place: &[Axis],
-    ) -> Result<(IrValue<'c>, IrValue<'c>), SemError> {
+    /// The vector of which an element is the first.
+    fn vector(&mut self, tile: &GatheredTile<'c>, place: &[Axis]) -> Result<Vector<'c>, SemError> {
         let mut known = self.arguments(tile.map, place)?;
         let body = blocks(tile.map, 0).into_iter().next().ok_or_else(missing)?;
         for op in operations(body) {
@@ -451,27 +421,13 @@ impl<'c> Role<'_, 'c> {
         let condition = operands_of(tile.branch).next().ok_or_else(missing)?;
         let inside = self.inside_of(condition, &known);
         let view = self.value(tile.view);
-        let mut operands = vec![view];
-        for at in &tile.at {
-            operands.push(match at {
-                Index::Known(number) => self.emit.number(*number)?,
-                Index::Computed(value, divisor) => {
-                    let number = self.inside_of(*value, &known);
-                    match divisor {
-                        1 => number,
-                        _ => {
-                            let leaf = Vars::default().fresh(Width::I32, *divisor);
-                            let leaf = Tree::Leaf(Some(leaf));
-                            let declared = Attrs::result(Val::Tuple(TupleKind::IntTuple, leaf));
-                            self.emit.cute(CuteOp::Assume, &[number], &declared)?
-                        }
-                    }
-                }
-            });
-        }
-        let from = self
-            .emit
-            .cute(CuteOp::DomainOffset, &operands, &Attrs::default())?;
-        Ok((from, inside))
+        let at = tile.at.iter().map(|index| match *index {
+            Index::Known(number) => Index::Known(number),
+            Index::Computed(value, divisor) => {
+                Index::Computed(self.inside_of(value, &known), divisor)
+            }
+        });
+        let at = at.collect();
+        Ok(Vector { view, at, inside })
     }
 }

@@ -1,0 +1,62 @@
+//! The copy of a vector that is gathered: from where its first element lies, and zeros where that is outside of the tensor.
+use super::Index;
+use crate::passes::ir_utils::attributes;
+use crate::passes::tile::emits::Emits;
+use cutec_dialects::atoms::CopyAtom;
+use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::ops::CuteOp;
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::tile::GATHERED_SINCE;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TupleKind, Val, View};
+use cutec_layout::{AnyLayout, Layout, Tree, Width};
+
+/// A vector that a thread copies.
+pub(in crate::passes::tile) struct Vector<'c> {
+    /// The tensor, and the coordinates of the first element.
+    pub view: IrValue<'c>,
+    pub at: Vec<Index<'c>>,
+    /// Whether it lies inside.
+    pub inside: IrValue<'c>,
+}
+
+impl<'c> Vector<'c> {
+    /// Begins to copy it to a piece of a stage, for the tile that a map gives.
+    pub fn copy<E: Emits<'c>>(
+        self,
+        emit: &E,
+        atom: CopyAtom,
+        to: IrValue<'c>,
+        map: IrOp<'c>,
+    ) -> Result<(), SemError> {
+        let plain = Attrs::default();
+        let mut operands = vec![self.view];
+        for index in self.at {
+            operands.push(match index {
+                Index::Known(number) => emit.constant(Val::int_tuple([number]))?,
+                Index::Computed(number, 1) => number,
+                Index::Computed(number, divisor) => {
+                    let leaf = Tree::Leaf(Some(Vars::default().fresh(Width::I32, divisor)));
+                    let declared = Attrs::result(Val::Tuple(TupleKind::IntTuple, leaf));
+                    emit.cute(CuteOp::Assume, &[number], &declared)?
+                }
+            });
+        }
+        let from = emit.cute(CuteOp::DomainOffset, &operands, &plain)?;
+        let from = emit.cute(CuteOp::GetIter, &[from], &plain)?;
+        let neighbours = AnyLayout::Plain(Layout::contiguous(atom.src_values()));
+        let neighbours = emit.constant(Val::Layout(neighbours))?;
+        let from = emit.cute(CuteOp::MakeView, &[from, neighbours], &plain)?;
+        let one = AnyLayout::Plain(Layout::scalar(1, 0));
+        let flag = Val::View(View::new(Elem::I1, Space::Rmem, 16, one));
+        let ir = emit.ir();
+        let flag = ir.value(CuteOp::MemrefAlloca, &[], &[], ir.val_type(&flag));
+        let first = emit.constant(Val::int_tuple([0]))?;
+        ir.op(CuteOp::MemrefStore, &[self.inside, flag, first], &[], &[]);
+        let atom = emit.constant(Val::CopyAtom(atom))?;
+        let since = attributes(map, &[GATHERED_SINCE]);
+        ir.op(CuteOp::Copy, &[atom, from, to, flag], &since, &[]);
+        Ok(())
+    }
+}
