@@ -100,7 +100,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let given = call.arg(1).or(call.named("at"));
         let given = given.map_or(span, |arg| arg.expr.span);
         let none = Attrs::default();
-        let flat = self.op(CuteOp::Flatten, "tile", &[receiver.clone()], &none, span)?;
+        let tensor = std::slice::from_ref(receiver);
+        let flat = self.op(CuteOp::Flatten, "tile", tensor, &none, span)?;
         let mut parts = Apart {
             flat,
             numbers: Vec::new(),
@@ -109,7 +110,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         for (mode, (extent, value)) in shape.iter().zip(&at.values).enumerate() {
             let attrs = Attrs::mode([mode as i64]);
-            let size = self.op(CuteOp::Size, "tile", &[receiver.clone()], &attrs, span)?;
+            let size = self.op(CuteOp::Size, "tile", tensor, &attrs, span)?;
             let size = self.numbers(&size, span)?;
             if size.number_type() == Some(Elem::I64) {
                 let message = format!("mode {mode} may have more elements than an i32 counts");

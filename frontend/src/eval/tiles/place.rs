@@ -39,7 +39,7 @@ enum Lies<'c, 'a> {
     /// In a part of a view that has a layout.
     Together(IrValue<'c>, Coordinate<'c>),
     /// Each by itself.
-    Apart(Apart<'c, 'a>),
+    Apart(Box<Apart<'c, 'a>>),
 }
 
 /// What a program decides in place of a pass.
@@ -339,7 +339,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, "here");
                     return Err(self.report(diagnostic.with_help(why)));
                 }
-                Lies::Apart(self.apart((receiver, &modes), &shape, &at, why, call)?)
+                let parts = self.apart((receiver, &modes), &shape, &at, why, call)?;
+                Lies::Apart(Box::new(parts))
             }
         };
         Ok(Place {
