@@ -139,21 +139,18 @@ fn tile_in(view: &View) -> Option<(TileType, i64)> {
 /// What an operation accesses of a stage.
 fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Failed<'c>> {
     let failed = |message: String| (op, message);
-    if let Some(gathered) = tile::GatherAsync::of(op) {
-        let held = tile_of(op, gathered.value())?;
-        let layout = held.layout.as_ref();
-        let layout = layout.ok_or_else(|| failed(format!("{held} has no layout")))?;
-        let atom = copy_atom_of(op).map_err(failed)?;
-        let bits = atom.src_values() * atom.elem.bits();
-        let (what, _) = atom.shared_access();
-        return vector_access(what, layout, &held.shape, fast, bits).map_err(failed);
-    }
-    if let Some(copy) = tiled_copy_of(op).map_err(failed)? {
+    let gathered = tile::GatherAsync::of(op);
+    let gathered = gathered.map(|gathered| copy_atom_of(op).map(|atom| (gathered, atom)));
+    let gathered = gathered.transpose().map_err(failed)?;
+    if gathered.is_none()
+        && let Some(copy) = tiled_copy_of(op).map_err(failed)?
+    {
         return of_copy(op, &copy, tile).map_err(failed);
     }
-    let (what, value) = match TileOp::of(op) {
-        Some(TileOp::Read) => ("read", Some(result_of(op, 0))),
-        _ => ("write", tile::Write::of(op).map(tile::Write::value)),
+    let (what, value) = match (TileOp::of(op), &gathered) {
+        (_, Some((gathered, atom))) => (atom.shared_access().0, Some(gathered.value())),
+        (Some(TileOp::Read), None) => ("read", Some(result_of(op, 0))),
+        (_, None) => ("write", tile::Write::of(op).map(tile::Write::value)),
     };
     let held = match value {
         Some(value) => tile_of(op, value)?,
@@ -161,8 +158,13 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
     };
     let layout = held.layout.as_ref();
     let layout = layout.ok_or_else(|| failed(format!("{held} has no layout")))?;
-    let width = layout.neighbours(&held.shape, fast).map_err(failed)?;
-    let bits = (8 * WIDEST_ACCESS).min(width * tile.elem.bits());
+    let bits = match &gathered {
+        Some((_, atom)) => atom.src_values() * atom.elem.bits(),
+        None => {
+            let width = layout.neighbours(&held.shape, fast).map_err(failed)?;
+            (8 * WIDEST_ACCESS).min(width * tile.elem.bits())
+        }
+    };
     vector_access(what, layout, &held.shape, fast, bits).map_err(failed)
 }
 

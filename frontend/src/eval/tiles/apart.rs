@@ -20,7 +20,6 @@ use cutec_dialects::ops::{ArithOp, CuteOp};
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::tile::{BOUND, GATHERED_SINCE};
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::Val;
 use cutec_layout::algebra::product;
 use cutec_layout::{AnyLayout, Int, IntTuple};
 use melior::ir::{Attribute, ValueLike};
@@ -109,9 +108,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             why,
         };
         for (mode, (extent, value)) in shape.iter().zip(&at.values).enumerate() {
-            let attrs = Attrs::mode([mode as i64]);
-            let size = self.op(CuteOp::Size, "tile", tensor, &attrs, span)?;
-            let size = self.numbers(&size, span)?;
+            let size = self.size_of_mode(receiver, mode, "tile", span)?;
             if size.number_type() == Some(Elem::I64) {
                 let message = format!("mode {mode} may have more elements than an i32 counts");
                 let label = "the elements of this tile are numbered by i32";
@@ -129,12 +126,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let count = modes.mode(mode).map_or(1, |mode| mode.leaves().len());
             let mut rest = number.clone();
             for _ in 1..count {
-                let attrs = Attrs::mode([parts.at.len() as i64]);
-                let extent = self.op(CuteOp::Size, "tile", &[parts.flat.clone()], &attrs, span)?;
-                let extent = match extent.as_static() {
-                    Some(Val::Scalar(Int::Static(extent))) => Value::Int(extent),
-                    _ => self.numbers(&extent, span)?,
-                };
+                let extent = self.size_of_mode(&parts.flat, parts.at.len(), "tile", span)?;
                 parts
                     .at
                     .push(self.part(BinaryOp::Rem, &rest, &extent, span)?);

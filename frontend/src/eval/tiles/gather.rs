@@ -262,12 +262,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let label = "expected a mode of one extent";
                 return self.error(codes::SHAPE_MISMATCH, receiver_span, message, label);
             }
-            let operands = [receiver.clone()];
-            let attrs = Attrs::mode([mode as i64]);
-            let extent = self.op(CuteOp::Size, &call.name, &operands, &attrs, call.span)?;
-            extents.push(self.numbers(&extent, call.span)?);
+            extents.push(self.size_of_mode(receiver, mode, &call.name, call.span)?);
         }
         Ok((elem, extents))
+    }
+
+    /// How many elements a mode of a tensor has.
+    pub(super) fn size_of_mode(
+        &mut self,
+        tensor: &Value<'c, 'a>,
+        mode: usize,
+        what: &str,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let (tensor, mode) = (std::slice::from_ref(tensor), Attrs::mode([mode as i64]));
+        let size = self.op(CuteOp::Size, what, tensor, &mode, span)?;
+        self.numbers(&size, span)
     }
 
     /// The coordinates that a call gives first.

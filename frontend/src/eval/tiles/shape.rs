@@ -147,9 +147,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
         let shape = self.tile_shape(&extents, call.span)?;
         let axis = self.axis(call, &shape)?;
-        let ir = self.ir(call.span)?;
+        self.iota_along(&shape, axis, call.span)
+    }
+
+    /// The coordinate along an axis, as a tile of a shape.
+    pub(super) fn iota_along(
+        &mut self,
+        shape: &[i64],
+        axis: usize,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let ir = self.ir(span)?;
         let attrs = [("axis", ir.integer(axis as i64, ir.ty("i32")))];
-        let tile = self.tile_op(TileOp::Iota, &[], &attrs, (Elem::I32, &shape), call.span)?;
+        let tile = self.tile_op(TileOp::Iota, &[], &attrs, (Elem::I32, shape), span)?;
         Ok(Value::Tile(tile))
     }
 

@@ -9,7 +9,7 @@ use super::parts_of;
 use crate::ast::BinaryOp;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::call::{ArgValue, Call};
-use crate::eval::values::{Tile, Value};
+use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::elem::Elem;
@@ -327,18 +327,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             moves.push(self.part(BinaryOp::Mul, at, &Value::Int(*by), span)?);
         }
         Ok((moves, beyond))
-    }
-
-    pub(super) fn iota_along(
-        &mut self,
-        shape: &[i64],
-        axis: usize,
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        let ir = self.ir(span)?;
-        let attrs = [("axis", ir.integer(axis as i64, ir.ty("i32")))];
-        let tile: Tile<'c> = self.tile_op(TileOp::Iota, &[], &attrs, (Elem::I32, shape), span)?;
-        Ok(Value::Tile(tile))
     }
 
     pub(super) fn part(

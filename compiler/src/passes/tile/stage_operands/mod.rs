@@ -223,26 +223,39 @@ impl<'c> Staging<'c> {
         }
         let load = loaded_for(made).filter(|load| same_block(*load, dot));
         let place = invariant_in_loop_of(made, dot);
-        if let Some(vectors) = self.vectors(made, &tile, gathered_along(&mma, index, tile.elem)) {
-            return self.gathered_at_once((dot, index), (&tile, &spread), &vectors, place);
-        }
-        if load.is_none() && place.is_none() && stays_in_registers(&tile, &spread) {
+        let vectors = self.vectors(made, &tile, gathered_along(&mma, index, tile.elem));
+        let through_memory = vectors.is_some() || load.is_some() || place.is_some();
+        if !through_memory && stays_in_registers(&tile, &spread) {
             return Ok(());
         }
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = convert.location();
         let how = OperandRead::of(&mma, index).map_err(|message| (dot, message))?;
-        let fast = match (load, how) {
-            (Some(load), _) => fast_axes(load, dot, index)?[1],
-            (None, OperandRead::Vectors | OperandRead::Descriptor) => 0,
+        let fast = match (&vectors, load, how) {
+            (Some(vectors), ..) => vectors.fast,
+            (None, Some(load), _) => fast_axes(load, dot, index)?[1],
+            (None, None, OperandRead::Vectors | OperandRead::Descriptor) => 0,
             // The `ldmatrix` that reads them turns them: along which axis they are written is free.
-            (None, OperandRead::Ldmatrix) if Ldmatrix::transposes(tile.elem) => neighbouring(&tile),
-            (None, OperandRead::Ldmatrix) => 1,
+            (None, None, OperandRead::Ldmatrix) if Ldmatrix::transposes(tile.elem) => {
+                neighbouring(&tile)
+            }
+            (None, None, OperandRead::Ldmatrix) => 1,
         };
         let (allocated, buffer) = allocate(&ir, &tile, fast);
         ir.insertion = Insertion::Before(place.unwrap_or(convert));
         let stage = ir.constant(0, "i32");
-        ir.op(TileOp::Write, &[made, allocated, stage], &[], &[]);
+        let filled = [made, allocated, stage];
+        let arrives = match vectors {
+            Some(vectors) => gather(&ir, &vectors, &filled),
+            None => {
+                ir.op(TileOp::Write, &filled, &[], &[]);
+                Arrives::AtOnce
+            }
+        };
+        if place.is_none() {
+            ir.insertion = Insertion::Before(dot);
+        }
+        arrives.wait(&ir);
         ir.insertion = Insertion::Before(dot);
         let atom = read_atom(&mma, index, &tile, &buffer, fast);
         let atom = atom.map_err(|message| (dot, message))?;
@@ -261,43 +274,6 @@ impl<'c> Staging<'c> {
         let vectors = Vectors::of(map.op(), axes, self.function).filter(|_| alone)?;
         let neighbours = layout.neighbours(&tile.shape, vectors.fast).ok()?;
         (neighbours % vectors.atom.src_values() == 0).then_some(vectors)
-    }
-
-    /// Stages an operand of which all threads gather several elements at once.
-    fn gathered_at_once(
-        &self,
-        (dot, index): (IrOp<'c>, usize),
-        (tile, spread): (&TileType, &TileType),
-        vectors: &Vectors,
-        place: Option<IrOp<'c>>,
-    ) -> Result<(), Failed<'c>> {
-        let factor = present(dot, tile::Dot::of(dot))?.factors()[index];
-        let convert = present(dot, tile::ConvertLayout::defining(factor))?;
-        let mma = mma_of(dot)?;
-        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
-        ir.location = convert.op().location();
-        let (allocated, buffer) = allocate(&ir, tile, vectors.fast);
-        ir.insertion = Insertion::Before(place.unwrap_or(convert.op()));
-        let stage = ir.constant(0, "i32");
-        let atom = ir.val_type(&Val::CopyAtom(vectors.atom));
-        let attrs = [
-            ("copy", ir.type_attr(atom)),
-            ("divisors", ir.i64_array(&vectors.divisors)),
-        ];
-        let operands = [convert.input(), allocated, stage];
-        let token = ir.ty("!tile.token");
-        let copy = ir.value(TileOp::GatherAsync, &operands, &attrs, token);
-        if place.is_none() {
-            ir.insertion = Insertion::Before(dot);
-        }
-        Arrives::Later(copy).wait(&ir);
-        ir.insertion = Insertion::Before(dot);
-        let atom = read_atom(&mma, index, tile, &buffer, vectors.fast);
-        let atom = atom.map_err(|message| (dot, message))?;
-        let read = self.read(&ir, (allocated, stage), spread, atom);
-        set_operand(dot, index, read);
-        erase(convert.op());
-        Ok(())
     }
 
     /// Stages what a factor for registers is computed of, by a tensor map.
@@ -478,6 +454,17 @@ impl<'c> Arrives<'c> {
             ir.op(TileOp::Wait, &[group], &[], &[]);
         }
     }
+}
+
+/// Begins to copy a tile that a map gives to a stage of a buffer.
+fn gather<'c>(ir: &OpBuilder<'c>, vectors: &Vectors, filled: &[IrValue<'c>]) -> Arrives<'c> {
+    let atom = ir.val_type(&Val::CopyAtom(vectors.atom));
+    let attrs = [
+        ("copy", ir.type_attr(atom)),
+        ("divisors", ir.i64_array(&vectors.divisors)),
+    ];
+    let token = ir.ty("!tile.token");
+    Arrives::Later(ir.value(TileOp::GatherAsync, filled, &attrs, token))
 }
 
 /// The first of some operations of one block.
