@@ -103,8 +103,9 @@ codes! {
      If generic arguments were meant, there must be no space before the `<`: `size<1>(x)`.";
 
     INVALID_ASSIGNMENT_TARGET = 14, "cannot assign to this",
-    "The left of `=` is a variable (`x`), elements of a tensor (`t[_, i]`), or a call that gives a\n\
-     tensor view (`c.tile(shape, coord)`).";
+    "The left of `=` is a variable (`x`), elements of a tensor (`t[_, i]`), a call that gives a\n\
+     tensor view (`c.tile(shape, coord)`), or a tuple of these, each of which is given its part:\n\
+     `(a, b) = (b, a + b)`. `_` there takes a part that nobody needs. Operators such as `+=` have one place.";
 
     DUPLICATE_NAME = 15, "name given twice",
     "Two parameters of one function, two clauses of one launch, two arguments of one call, or two\n\

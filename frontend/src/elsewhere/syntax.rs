@@ -208,7 +208,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
         (_, Comma) if expects(";") && expects("}") => foreign(
             0,
             "braces hold statements",
-            "a tuple is written `(1, 2)`, an array `[1, 2]`",
+            "a tuple is written `(1, 2)`, an array `[1, 2]`, an assignment to several places `(a, b) = (b, a);`",
         ),
         (_, Comma) if expects(";") => foreign(
             0,

@@ -131,7 +131,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// Refuses numbers that cannot be an index.
-    fn expect_index(&mut self, index: &Value<'c, 'a>, span: Span) -> Result<()> {
+    pub(super) fn expect_index(&mut self, index: &Value<'c, 'a>, span: Span) -> Result<()> {
         match index {
             Value::Scalar(scalar) if !matches!(scalar.elem, Elem::I32 | Elem::I64) => {
                 self.expected_index(index, span)
@@ -192,6 +192,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => {
                 let what = "a tensor, a layout, a tuple or an array to index";
                 match other {
+                    Value::Tile(tile) if tile.shape.iter().all(|extent| *extent == 1) => {
+                        let help = "a tile of one element is a number where one is needed: `if x < 1.0 { … }`, `y[i] = x`";
+                        self.expected_with_help(what, other, span, help)
+                    }
                     Value::Tile(_) => self.expected_with_help(
                         what,
                         other,

@@ -27,6 +27,7 @@
 
 mod abi;
 mod arith;
+mod assign;
 mod bounds;
 pub mod builtins;
 mod call;

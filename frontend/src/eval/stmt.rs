@@ -1,15 +1,15 @@
 //! Statements.
 
+use super::assign::New;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    BinaryOp, Block, Expr, ExprKind, ItemKind, Let, Name, Pattern, PatternKind, Record, Stmt,
-    StmtKind, Type, TypeKind,
+    Block, Expr, ExprKind, ItemKind, Let, Name, Pattern, PatternKind, Record, Stmt, StmtKind, Type,
+    TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
-use crate::source::{Span, Spanned};
-use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::hints::Hints;
+use crate::source::Span;
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
@@ -171,7 +171,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 next
             }
             StmtKind::Assign { target, op, value } => {
-                self.assign(target, *op, value, stmt.span)?;
+                self.assign(target, *op, New::Of(value), stmt.span)?;
                 next
             }
             StmtKind::Expr(expr) => match &*expr.kind {
@@ -343,35 +343,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             PatternKind::Wildcard => {}
             PatternKind::Error => return Err(Stop::Reported),
             PatternKind::Tuple(patterns) => {
-                let parts = match value {
-                    Value::Tuple(parts) => parts.clone(),
-                    Value::Cute(cute) => match &cute.val {
-                        Val::Tuple(_, Tree::Node(modes)) => {
-                            let of = std::slice::from_ref(value);
-                            let mut parts = Vec::new();
-                            for at in 0..modes.len() {
-                                parts.push(self.op(
-                                    CuteOp::Get,
-                                    "a pattern",
-                                    of,
-                                    &Attrs::mode(vec![at as i64]),
-                                    pattern.span,
-                                )?);
-                            }
-                            parts
-                        }
-                        _ => return self.expected("a tuple", value, pattern.span),
-                    },
-                    other => return self.expected("a tuple", other, pattern.span),
-                };
-                if parts.len() != patterns.len() {
-                    let message = format!(
-                        "the pattern takes {} parts, the value has {}",
-                        patterns.len(),
-                        parts.len()
-                    );
-                    return self.error(codes::SHAPE_MISMATCH, pattern.span, message, "here");
-                }
+                let parts = self.parts(value, patterns.len(), (pattern.span, pattern.span))?;
                 for (pattern, part) in patterns.iter().zip(&parts) {
                     self.each_part(pattern, part, act)?;
                 }
@@ -380,216 +352,33 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(())
     }
 
-    fn assign(
+    /// The parts of a tuple, for as many names or places. The spans are theirs and that of the value.
+    pub(super) fn parts(
         &mut self,
-        target: &'a Expr,
-        op: Option<Spanned<BinaryOp>>,
-        value: &'a Expr,
-        span: Span,
-    ) -> Result<()> {
-        if let Some(path) = self.path(target)? {
-            return self.assign_variable(&path, target, op, value, span);
-        }
-        match &*target.kind {
-            ExprKind::Name(name) => self.unknown_name(name, target.span),
-            ExprKind::Field { base, .. } if self.named_record(base)?.is_some() => {
-                self.expr(target).and(Err(Stop::Reported))
-            }
-            ExprKind::Index { base, indices } if indices.is_empty() && self.tiles.is_some() => {
-                self.assign_only_element(base, op, (value, target.span), span)
-            }
-            ExprKind::Index { base, indices } => {
-                self.refuse_element_write(target.span)?;
-                let view = self.expr(base);
-                let coord = self.coordinate(indices);
-                let new = self.loaded(value);
-                let (view, coord, mut new) = (view?, coord?, new?);
-                if view.as_view().is_none() {
-                    let help = "all indices stand in one pair of brackets: `x[i, j] = …`";
-                    return match view {
-                        Value::Scalar(_) => {
-                            self.expected_with_help("a tensor to write to", &view, base.span, help)
-                        }
-                        _ => self.expected("a tensor to write to", &view, base.span),
-                    };
-                }
-                self.check_index_count(&view, indices.len(), (base.span, target.span))?;
-                self.check_writable(&view, base.span)?;
-                if self.is_slice(&coord) {
-                    let part = self.op(
-                        CuteOp::Slice,
-                        "[]",
-                        &[view, coord],
-                        &Attrs::default(),
-                        target.span,
-                    )?;
-                    if let Some(op) = op {
-                        new = self.binary(
-                            op.node,
-                            (part.clone(), target.span),
-                            (new, value.span),
-                            span,
-                        )?;
-                    }
-                    return self.store(&part, &new, target.span, value.span, span);
-                }
-                if let Some(op) = op {
-                    let operands = [view.clone(), coord.clone()];
-                    let old = self.op(
-                        CuteOp::MemrefLoad,
-                        "[]",
-                        &operands,
-                        &Attrs::default(),
-                        target.span,
-                    )?;
-                    new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
-                }
-                let Some(elem) = view.as_view().map(|(_, view)| view.ptr.elem) else {
-                    return Err(Stop::Reported);
-                };
-                let ir = self.number(&new, elem, value.span)?;
-                let number = super::arith::number_or_vector(ir, elem, None);
-                self.op(
-                    CuteOp::MemrefStore,
-                    "[] =",
-                    &[number, view, coord],
-                    &Attrs::default(),
-                    span,
-                )?;
-                Ok(())
-            }
-            ExprKind::Call { callee, args }
-                if let ExprKind::Field { base, name } = &*callee.kind
-                    && &*name.node == "tile" =>
-            {
-                self.assign_tile((base, name, args), op, (value, target.span), span)
-            }
-            ExprKind::Call { callee, args }
-                if let ExprKind::Field { base, name } = &*callee.kind
-                    && &*name.node == "scatter" =>
-            {
-                self.assign_scattered((base, name, args), op, (value, target.span), span)
-            }
-            _ => {
-                let view = self.expr(target)?;
-                let mut new = self.loaded(value)?;
-                if let Some(op) = op {
-                    new = self.binary(
-                        op.node,
-                        (view.clone(), target.span),
-                        (new, value.span),
-                        span,
-                    )?;
-                }
-                self.store(&view, &new, target.span, value.span, span)
-            }
-        }
-    }
-
-    /// A view of an argument that is not `mut` may not be written.
-    pub(super) fn check_writable(&mut self, view: &Value<'c, 'a>, span: Span) -> Result<()> {
-        let Some((cute, _)) = view.as_view() else {
-            return Ok(());
-        };
-        let Some(argument) = cute.origin.readonly.clone() else {
-            return Ok(());
-        };
-        let message = format!("`{argument}` is not `mut`: it may only be read");
-        let diagnostic = Diagnostic::error(codes::NOT_MUTABLE, span, message, "written here");
-        Err(self.report(diagnostic.with_help(format!("declare it `{argument}: mut tensor<…>`"))))
-    }
-
-    /// Writes all elements of a view.
-    pub(super) fn store(
-        &mut self,
-        view: &Value<'c, 'a>,
         value: &Value<'c, 'a>,
-        view_span: Span,
-        value_span: Span,
-        span: Span,
-    ) -> Result<()> {
-        self.store_hinted(view, value, Hints::NONE, (view_span, value_span, span))
-    }
-
-    /// As [`Evaluator::store`], asking something of the caches. The places are those of the view, the
-    /// value and the whole.
-    pub(super) fn store_hinted(
-        &mut self,
-        view: &Value<'c, 'a>,
-        value: &Value<'c, 'a>,
-        hints: Hints,
-        spans: (Span, Span, Span),
-    ) -> Result<()> {
-        if let (Some((_, of)), Some(hint)) = (view.as_view(), hints.first())
-            && of.ptr.space != Space::Gmem
-        {
-            let what = format!("a view in global memory for `{hint}`");
-            return self.expected(&what, view, spans.0);
-        }
-        let vector = self.vector_for(view, value, spans)?;
-        let attrs = Attrs {
-            hints,
-            ..Attrs::default()
+        count: usize,
+        (span, given): (Span, Span),
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        let parts = match value {
+            Value::Tuple(parts) => parts.clone(),
+            Value::Cute(cute) if let Val::Tuple(_, Tree::Node(modes)) = &cute.val => {
+                let of = std::slice::from_ref(value);
+                let mut parts = Vec::new();
+                for at in 0..modes.len() {
+                    let mode = Attrs::mode(vec![at as i64]);
+                    parts.push(self.op(CuteOp::Get, "a pattern", of, &mode, span)?);
+                }
+                parts
+            }
+            other => return self.expected("a tuple", other, given),
         };
-        self.op(
-            CuteOp::MemrefStoreVec,
-            "=",
-            &[vector, view.clone()],
-            &attrs,
-            spans.2,
-        )?;
-        Ok(())
-    }
-
-    /// What is written to all elements of a view, as a vector of them. The places are those of the view, the value and
-    /// the whole.
-    pub(super) fn vector_for(
-        &mut self,
-        view: &Value<'c, 'a>,
-        value: &Value<'c, 'a>,
-        (view_span, value_span, span): (Span, Span, Span),
-    ) -> Result<Value<'c, 'a>> {
-        let Some((elem, size, shape)) = view.as_view().map(|(_, view)| {
-            (
-                view.ptr.elem,
-                view.layout.size().as_static(),
-                view.layout.shape().to_string(),
-            )
-        }) else {
-            return self.expected("a view to write to", view, view_span);
-        };
-        self.check_writable(view, view_span)?;
-        let value = self.operand(value, value_span)?;
-        let Some(size) = size else {
-            let message = format!("the view written has a run-time number of elements: {shape}");
-            return self.error(
-                codes::STATIC_NEEDED,
-                view_span,
-                message,
-                "expected a static shape",
+        if parts.len() != count {
+            let message = format!(
+                "the pattern takes {count} parts, the value has {}",
+                parts.len()
             );
-        };
-        if let Value::Vector(vector) = &value {
-            if vector.len != size {
-                let message = format!(
-                    "{} elements are written to {size}, of shape {shape}",
-                    vector.len
-                );
-                return self.error(codes::SHAPE_MISMATCH, span, message, "they must be as many");
-            }
-            if vector.elem != elem {
-                let (to, from) = (elem_name(elem), elem_name(vector.elem));
-                let message = format!("values of {from} are written to elements of {to}");
-                let diagnostic = Diagnostic::error(
-                    codes::MIXED_TYPES,
-                    value_span,
-                    message,
-                    format!("this is {from}"),
-                );
-                return Err(self.report(diagnostic.with_help(format!("convert them: `{to}(…)`"))));
-            }
+            return self.error(codes::SHAPE_MISMATCH, span, message, "here");
         }
-        let ir = self.spread(&value, elem, Some(size), value_span)?;
-        Ok(super::arith::number_or_vector(ir, elem, Some(size)))
+        Ok(parts)
     }
 }

@@ -4,6 +4,7 @@
 //! views and tiles are what they are, and a tuple or a record is one of such values. So loops and branches carry what is
 //! written in them, whatever it is a part of. While compiling, a variable holds what was assigned to it.
 
+use super::assign::New;
 use super::values::{RecordValue, Value};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, Name, RECEIVER, Type, TypeKind};
@@ -238,18 +239,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         path: &Path,
         target: &'a Expr,
         op: Option<Spanned<BinaryOp>>,
-        value: &'a Expr,
+        value: New<'_, 'c, 'a>,
         span: Span,
     ) -> Result<()> {
         let old = self.at(path).cloned().ok_or(Stop::Reported)?;
-        let product = match (&old, op) {
-            (Value::Tile(sum), Some(op)) if op.node == BinaryOp::Add => self.dot_onto(sum, value),
+        let product = match (&old, op, value) {
+            (Value::Tile(sum), Some(op), New::Of(value)) if op.node == BinaryOp::Add => {
+                self.dot_onto(sum, value)
+            }
             _ => None,
         };
         let added = product.is_some();
         let new = match product {
             Some(sum) => sum,
-            None => self.loaded(value),
+            None => self.new_value(value),
         };
         if matches!(old, Value::Error) {
             return Err(Stop::Reported);
@@ -258,10 +261,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut new = new?;
         if let Some(op) = op.filter(|_| !added) {
             let old = self.read_slot(&old, target.span)?;
-            new = self.binary(op.node, (old, target.span), (new, value.span), span)?;
+            new = self.binary(op.node, (old, target.span), (new, value.span()), span)?;
+        }
+        if matches!(old, Value::Tuple(_) | Value::Record(_)) && self.ir.is_some() {
+            new = self.read_before(&new, value.span())?;
         }
         let ty = self.declared_at(path);
-        let held = self.put(path, (&old, ty), &new, (target.span, value.span))?;
+        let held = self.put(path, (&old, ty), &new, (target.span, value.span()))?;
         self.set_at(path, held)
     }
 

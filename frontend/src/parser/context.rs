@@ -1,7 +1,7 @@
 //! What the actions of the grammar need: building nodes, and the checks that belong to syntax but
 //! not to the grammar. What these find ([`super::shape`]) does not stop the parser.
 
-use super::shape::{ShapeProblem, describe};
+use super::shape::{ShapeProblem, describe, not_assignable};
 use super::words;
 use crate::ast::*;
 use crate::diagnostics::{Diagnostic, Problem};
@@ -302,17 +302,10 @@ impl ParseContext {
 
     /// An assignment; the target is checked.
     pub fn assign(&self, target: Expr, op: Option<Spanned<BinaryOp>>, value: Expr) -> StmtKind {
-        let assignable = matches!(
-            *target.kind,
-            ExprKind::Name(_)
-                | ExprKind::Index { .. }
-                | ExprKind::Field { .. }
-                | ExprKind::Call { .. }
-                | ExprKind::Error
-        );
-        if !assignable {
-            let found = describe(&target);
-            self.report(target.span, &ShapeProblem::AssignmentTarget { found });
+        if let Some(wrong) = not_assignable(&target, op.is_some()) {
+            let found = describe(wrong);
+            let tuple = matches!(&*wrong.kind, ExprKind::Tuple(parts) if !parts.is_empty());
+            self.report(wrong.span, &ShapeProblem::AssignmentTarget { found, tuple });
             return StmtKind::Error;
         }
         StmtKind::Assign { target, op, value }

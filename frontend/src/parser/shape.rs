@@ -18,7 +18,7 @@ pub enum ShapeProblem {
         second: &'static str,
     },
     #[error("cannot assign to {found}")]
-    AssignmentTarget { found: &'static str },
+    AssignmentTarget { found: &'static str, tuple: bool },
     #[error("{what} `{name}` is given twice")]
     DuplicateName {
         what: &'static str,
@@ -164,6 +164,9 @@ impl Problem for ShapeProblem {
                 "`launch tiles(ceil_div(n, 128))` computes on tiles, `launch grid(ceil_div(n, 256)), block(256)` in threads"
                     .to_owned(),
             ),
+            AssignmentTarget { tuple: true, .. } => Some(
+                "each place of a tuple is given its part by `=`: `(a, b) = (a + 1, b + 1)`".to_owned(),
+            ),
             AssignmentTarget { .. }
             | DuplicateName { .. }
             | MissingClause { .. }
@@ -174,6 +177,22 @@ impl Problem for ShapeProblem {
             | NoDefault { .. }
             | MisplacedCandidates => None,
         }
+    }
+}
+
+/// What of the left side of an assignment, by an operator or without one, cannot be assigned to.
+pub fn not_assignable(target: &Expr, by_operator: bool) -> Option<&Expr> {
+    match &*target.kind {
+        ExprKind::Name(_)
+        | ExprKind::Index { .. }
+        | ExprKind::Field { .. }
+        | ExprKind::Call { .. }
+        | ExprKind::Error => None,
+        ExprKind::Tuple(targets) if !by_operator && !targets.is_empty() => {
+            let mut targets = targets.iter().filter(|target| !target.is_wildcard());
+            targets.find_map(|target| not_assignable(target, false))
+        }
+        _ => Some(target),
     }
 }
 

@@ -176,37 +176,48 @@ impl Interpreter<'_> {
                 Ok(())
             }
             PatternKind::Wildcard | PatternKind::Error => Ok(()),
-            PatternKind::Tuple(patterns) => match value {
-                Value::Tuple(values) if values.len() == patterns.len() => {
-                    for (pattern, value) in patterns.iter().zip(values) {
-                        self.bind(pattern, value, mutable)?;
-                    }
-                    Ok(())
-                }
-                Value::Tuple(values) => Err(TestProblem::Count {
-                    function: "this pattern".to_owned(),
-                    expected: format!("{} values", patterns.len()),
-                    found: values.len(),
-                }
-                .at(pattern.span)),
-                other => Err(wrong_kind("a tuple", &other, pattern.span)),
-            },
+            PatternKind::Tuple(patterns) => {
+                let parts = parts(value, patterns.len(), pattern.span)?;
+                let mut parts = patterns.iter().zip(parts);
+                parts.try_for_each(|(pattern, part)| self.bind(pattern, part, mutable))
+            }
         }
     }
 
     fn assign(&self, target: &Expr, op: Option<BinaryOp>, value: &Expr) -> Result<(), Stop> {
-        if let ExprKind::Index { base, indices } = &*target.kind {
-            return assertion::assign_elements(self, target, base, indices, op, value);
+        match &*target.kind {
+            ExprKind::Index { base, indices } => {
+                assertion::assign_elements(self, target, base, indices, op, value)
+            }
+            _ => {
+                let mut new = self.expr(value)?;
+                if let Some(op) = op {
+                    let old = self.expr(target)?;
+                    new = binary(op, old, new, target.span.to(value.span))?;
+                }
+                self.assign_parts(target, new)
+            }
         }
-        let Some(name) = target.as_name() else {
-            let what = "this left side of an assignment";
-            return Err(TestProblem::NotHere { what }.at(target.span));
-        };
-        let mut new = self.expr(value)?;
-        if let Some(op) = op {
-            let old = self.expr(target)?;
-            new = binary(op, old, new, target.span.to(value.span))?;
+    }
+
+    /// Assigns to a variable, or the parts of a tuple to several.
+    fn assign_parts(&self, target: &Expr, new: Value) -> Result<(), Stop> {
+        match &*target.kind {
+            ExprKind::Wildcard => Ok(()),
+            ExprKind::Name(name) => self.assign_variable(name, target.span, new),
+            ExprKind::Tuple(targets) => {
+                let parts = parts(new, targets.len(), target.span)?;
+                let mut parts = targets.iter().zip(parts);
+                parts.try_for_each(|(target, part)| self.assign_parts(target, part))
+            }
+            _ => {
+                let what = "this left side of an assignment";
+                Err(TestProblem::NotHere { what }.at(target.span))
+            }
         }
+    }
+
+    fn assign_variable(&self, name: &str, place: Span, new: Value) -> Result<(), Stop> {
         let mut scopes = self.scopes.borrow_mut();
         let variable = scopes
             .iter_mut()
@@ -219,11 +230,11 @@ impl Interpreter<'_> {
             }
             Some(_) => {
                 let what = "an assignment to what `let` binds: say `var`";
-                Err(TestProblem::NotHere { what }.at(target.span))
+                Err(TestProblem::NotHere { what }.at(place))
             }
             None => {
                 drop(scopes);
-                Err(self.unknown(name, target.span))
+                Err(self.unknown(name, place))
             }
         }
     }
@@ -325,5 +336,19 @@ fn binds_nothing(stmt: &Stmt) -> bool {
         StmtKind::Expr(expr) => matches!(*expr.kind, ExprKind::Call { .. }),
         StmtKind::Assign { target, .. } => matches!(*target.kind, ExprKind::Index { .. }),
         _ => false,
+    }
+}
+
+/// The parts of a tuple, for as many names or places, which stand there.
+fn parts(value: Value, count: usize, place: Span) -> Result<Vec<Value>, Stop> {
+    match value {
+        Value::Tuple(parts) if parts.len() == count => Ok(parts),
+        Value::Tuple(parts) => Err(TestProblem::Count {
+            function: "this pattern".to_owned(),
+            expected: format!("{count} values"),
+            found: parts.len(),
+        }
+        .at(place)),
+        other => Err(wrong_kind("a tuple", &other, place)),
     }
 }

@@ -1,6 +1,6 @@
 //! Which form of a built-in a call means, by the number and the names of its arguments.
 
-use super::builtin::{Builtin, Parameter, Presence};
+use super::builtin::{Builtin, Kind, Parameter, Presence};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::elsewhere::names::argument_here;
 use crate::eval::call::{ArgValue, Call};
@@ -134,14 +134,26 @@ fn mismatch(forms: &[&'static Builtin], call: &Call<'_, '_>, before: usize) -> D
         let found = places(args) + before;
         let ranges: Vec<_> = lists.iter().map(|list| by_place(list)).collect();
         if !ranges.iter().any(|range| range.contains(&found)) {
+            let too_many = ranges.iter().all(|range| found > *range.end());
             let expected = counts(ranges);
             let plural = if expected == "1" { "" } else { "s" };
             let are = if found == 1 { "is" } else { "are" };
             let message =
                 format!("`{name}` takes {expected} {what}{plural}, but {found} {are} given");
             let label = format!("{found} given");
+            let tuple = lists
+                .iter()
+                .copied()
+                .flatten()
+                .find(|parameter| matches!(parameter.kind, Kind::Coordinate | Kind::Shape));
+            let help = match tuple {
+                Some(Parameter { name, .. }) if too_many => {
+                    format!("{written}; for several modes `{name}` is a tuple, `(…, …)`")
+                }
+                _ => written,
+            };
             return Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, label)
-                .with_help(written);
+                .with_help(help);
         }
     }
     for (args, lists, ..) in &sides {

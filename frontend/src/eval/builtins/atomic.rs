@@ -182,15 +182,12 @@ pub(super) fn update<'c, 'a>(
             ev.update_scattered((name, kind), (base, field, args), rest, (place.span, span))?;
             return Ok(Value::Unit);
         }
-        Some((place, ExprKind::Index { base, indices }, rest))
-            if ev.tiles.is_some() && indices.is_empty() =>
-        {
-            ev.update_only_element((name, kind), base, rest, (place.span, span))?;
+        Some((place, ExprKind::Index { base, indices }, rest)) if ev.tiles.is_some() => {
+            let of = (base, &indices[..]);
+            ev.update_element((name, kind), of, rest, (place.span, span))?;
             return Ok(Value::Unit);
         }
-        Some((_, ExprKind::Index { base, indices }, rest)) if ev.tiles.is_none() => {
-            (base, indices, rest)
-        }
+        Some((_, ExprKind::Index { base, indices }, rest)) => (base, indices, rest),
         _ => {
             let (what, place) = match ev.tiles {
                 Some(_) => ("a tile", "t.tile(shape, coordinate)"),

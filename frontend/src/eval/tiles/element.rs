@@ -1,10 +1,12 @@
-//! The element of a tensor of rank 0, as a place: `y[] = v`, `y[] += v` and `atomic_add(y[], v)`, of a number or of a tile that
-//! has one element.
+//! One element of a tensor as a place: `y[i, j] = v`, `y[i, j] += v` and `atomic_add(y[i, j], v)`, of a number or of a tile that
+//! has one element. `y[]` is that of a tensor of rank 0. It is a tile of one element; outside of the tensor nothing is written.
 
+use super::apart::lies_apart;
 use super::coordinate::Coordinate;
 use super::place::Place;
 use crate::ast::{Arg, BinaryOp, Expr};
-use crate::diagnostics::codes;
+use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::assign::New;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
@@ -13,39 +15,46 @@ use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{AtomicKind, Attrs};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
-    /// `base[] = value`, or with an operator.
-    pub(in crate::eval) fn assign_only_element(
+    /// `base[indices] = value`, or with an operator.
+    pub(in crate::eval) fn assign_element(
         &mut self,
-        base: &'a Expr,
+        (base, indices): (&'a Expr, &'a [Expr]),
         op: Option<Spanned<BinaryOp>>,
-        (value, target): (&'a Expr, Span),
+        (value, target): (New<'_, 'c, 'a>, Span),
         span: Span,
     ) -> Result<()> {
         let view = self.expr(base);
-        let new = self.loaded(value);
-        let (view, new) = (view?, new?);
-        let place = self.only_place(&view, base.span, target)?;
-        let mut new = self.as_number(new, value.span)?;
+        let at = self.exprs(indices);
+        let new = self.new_value(value);
+        let (view, at, new) = (view?, at?, new?);
+        let place = self.one_place((&view, base.span), (indices, &at), target)?;
+        let mut new = self.as_number(new, value.span())?;
         if let Some(op) = op {
-            let operands = [view, Value::Int(0)];
-            let none = Attrs::default();
-            let old = self.op(CuteOp::MemrefLoad, "[]", &operands, &none, target)?;
-            new = self.binary(op.node, (old, target), (new, value.span), span)?;
+            let old = match at.is_empty() {
+                true => {
+                    let operands = [view, Value::Int(0)];
+                    let none = Attrs::default();
+                    self.op(CuteOp::MemrefLoad, "[]", &operands, &none, target)?
+                }
+                false => self.load(&place, target)?,
+            };
+            new = self.binary(op.node, (old, target), (new, value.span()), span)?;
         }
-        self.write_tile(&place, (&new, value.span), &[], span)
+        self.write_tile(&place, (&new, value.span()), &[], span)
     }
 
-    /// `atomic_add(base[], value)` and the like, `rest` what stands behind the place.
-    pub(in crate::eval) fn update_only_element(
+    /// `atomic_add(base[indices], value)` and the like, `rest` what stands behind the place.
+    pub(in crate::eval) fn update_element(
         &mut self,
         (function, kind): (&'static str, AtomicKind),
-        base: &'a Expr,
+        (base, indices): (&'a Expr, &'a [Expr]),
         rest: &'a [Arg],
         (target, span): (Span, Span),
     ) -> Result<()> {
         let view = self.expr(base);
+        let at = self.exprs(indices);
         let call = self.arguments(function.into(), span, span, &[], rest)?;
-        let place = self.only_place(&view?, base.span, target)?;
+        let place = self.one_place((&view?, base.span), (indices, &at?), target)?;
         self.check_args(&call, 1..=1, &[], 0..=0, &[])?;
         let Some(value) = call.arg(0) else {
             return Err(Stop::Reported);
@@ -67,25 +76,73 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// The place of the element of a tensor that has one.
-    fn only_place(
+    /// The place of one element of a tensor.
+    fn one_place(
         &mut self,
-        view: &Value<'c, 'a>,
-        base: Span,
+        (view, base): (&Value<'c, 'a>, Span),
+        (indices, at): (&'a [Expr], &[Value<'c, 'a>]),
         target: Span,
     ) -> Result<Place<'c, 'a>> {
-        let (ir, elem) = match view.as_view() {
-            Some((cute, of)) if of.ptr.space == Space::Gmem => (cute.ir, of.ptr.elem),
+        let (ir, elem, layout) = match view.as_view() {
+            Some((cute, of)) if of.ptr.space == Space::Gmem => {
+                (cute.ir, of.ptr.elem, of.layout.clone())
+            }
             _ => return self.expected("a tensor in global memory", view, base),
         };
-        self.check_index_count(view, 0, (base, target))?;
+        self.check_index_count(view, at.len(), (base, target))?;
+        // A tensor of rank 0 has a layout of one mode.
+        if !at.is_empty() && layout.rank() != at.len() {
+            return self.not_one_element(target, "expected an integer for each mode");
+        }
         self.check_writable(view, base)?;
-        let first = self.number(&Value::Int(0), Elem::I32, target)?;
-        let at = Coordinate {
-            values: vec![first],
+        let mut coordinate = Coordinate {
+            values: Vec::new(),
             by_element: Vec::new(),
             first: Vec::new(),
         };
-        Ok(Place::of_element(ir, elem, at))
+        // Before the tensor nothing is written either, which offsets in elements see to.
+        let flat: Vec<bool> = layout
+            .inner()
+            .modes()
+            .map(|mode| mode.shape().is_leaf())
+            .collect();
+        for (mode, (index, expr)) in at.iter().zip(indices).enumerate() {
+            if flat[mode] {
+                coordinate.by_element.push(mode);
+            }
+            let index = self.read_slot(index, expr.span)?;
+            let index = match index {
+                Value::Tile(tile) => self.only_element(&tile, expr.span)?,
+                other => other,
+            };
+            self.expect_index(&index, expr.span)?;
+            coordinate.values.push(match &index {
+                Value::Int(number) => {
+                    if *number == 0 {
+                        coordinate.first.push(mode);
+                    }
+                    self.number(&index, Elem::I32, expr.span)?
+                }
+                Value::Scalar(scalar) if matches!(scalar.elem, Elem::I32 | Elem::I64) => scalar.ir,
+                _ => return self.not_one_element(target, "expected an integer for each mode"),
+            });
+        }
+        if at.is_empty() {
+            let first = self.number(&Value::Int(0), Elem::I32, target)?;
+            coordinate.values.push(first);
+        }
+        let shape = vec![1; coordinate.values.len()];
+        if lies_apart(&layout, &shape, &coordinate).is_some() {
+            return self.not_one_element(target, "a mode is nested");
+        }
+        Ok(Place::of_element(ir, elem, shape, coordinate))
+    }
+
+    /// A kernel at tile level writes tiles and single elements, no other parts of tensors.
+    fn not_one_element<T>(&mut self, span: Span, why: &str) -> Result<T> {
+        let message = "a kernel at tile level writes tiles and single elements";
+        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, why);
+        Err(self
+            .report(diagnostic.with_help("a part of a tensor is `x.tile(shape, coordinate) = …`")))
     }
 }

@@ -6,6 +6,7 @@ use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
+use crate::eval::assign::New;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value};
@@ -147,7 +148,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         (base, name, args): (&'a Expr, &'a Spanned<Arc<str>>, &'a [Arg]),
         op: Option<Spanned<BinaryOp>>,
-        (value, target): (&'a Expr, Span),
+        (value, target): (New<'_, 'c, 'a>, Span),
         span: Span,
     ) -> Result<()> {
         if let Some(op) = op {
@@ -159,11 +160,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let receiver = self.expr(base)?;
         let call = self.arguments(name.node.clone(), name.span, target, &[], args)?;
-        let new = self.loaded(value)?;
+        let new = self.new_value(value)?;
         self.scatter(
             (&receiver, base.span),
             &call,
-            (&new, value.span),
+            (&new, value.span()),
             None,
             span,
         )

@@ -6,6 +6,7 @@ use super::coordinate::Coordinate;
 use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::assign::New;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
 use crate::eval::values::{Value, elem_name};
@@ -61,11 +62,16 @@ impl Pins {
 
 impl<'c> Place<'c, '_> {
     /// The tile of one element.
-    pub(super) fn of_element(view: IrValue<'c>, elem: Elem, at: Coordinate<'c>) -> Self {
+    pub(super) fn of_element(
+        view: IrValue<'c>,
+        elem: Elem,
+        shape: Vec<i64>,
+        at: Coordinate<'c>,
+    ) -> Self {
         Place {
             lies: Lies::Together(view, at),
             elem,
-            shape: vec![1],
+            shape,
             fill: None,
             pins: Pins::default(),
             hints: Hints::NONE,
@@ -86,7 +92,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.load(&place, call.span)
     }
 
-    fn load(&mut self, place: &Place<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
+    pub(super) fn load(&mut self, place: &Place<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
         let (view, at) = match &place.lies {
             Lies::Together(view, at) => (*view, at),
             Lies::Apart(parts) => {
@@ -120,20 +126,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         &mut self,
         (base, name, args): (&'a Expr, &'a Spanned<std::sync::Arc<str>>, &'a [Arg]),
         op: Option<Spanned<BinaryOp>>,
-        (value, target): (&'a Expr, Span),
+        (value, target): (New<'_, 'c, 'a>, Span),
         span: Span,
     ) -> Result<()> {
         let receiver = self.expr(base);
         let call = self.arguments(name.node.clone(), name.span, target, &[], args);
-        let new = self.loaded(value);
+        let new = self.new_value(value);
         let to = (&receiver?, base.span);
         let place = self.written(to, &call?, op.is_some(), target)?;
         let mut new = new?;
         if let Some(op) = op {
             let old = self.load(&place, target)?;
-            new = self.binary(op.node, (old, target), (new, value.span), span)?;
+            new = self.binary(op.node, (old, target), (new, value.span()), span)?;
         }
-        self.write_tile(&place, (&new, value.span), &[], span)
+        self.write_tile(&place, (&new, value.span()), &[], span)
     }
 
     /// `atomic_add(base.tile(args), value)` and the like, `rest` what stands behind the place.
@@ -351,15 +357,5 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             pins,
             hints,
         })
-    }
-
-    /// A kernel at tile level writes tiles, not elements.
-    pub(in crate::eval) fn refuse_element_write(&mut self, span: Span) -> Result<()> {
-        if self.tiles.is_none() {
-            return Ok(());
-        }
-        let message = "a kernel at tile level writes tiles, not elements";
-        let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, "written here");
-        Err(self.report(diagnostic.with_help("`x.tile(shape, coordinate) = …`")))
     }
 }

@@ -178,14 +178,22 @@ fn add(name: &Arc<str>, names: &mut Vec<Arc<str>>) {
     }
 }
 
+/// The variables that an assignment changes, or parts of them.
+fn places_of(target: &Expr, names: &mut Vec<Arc<str>>) {
+    match &*target.kind {
+        ExprKind::Tuple(targets) => targets.iter().for_each(|target| places_of(target, names)),
+        _ => variable_of(target)
+            .into_iter()
+            .for_each(|name| add(name, names)),
+    }
+}
+
 /// Names that statements of a block assign to, or call a function on that may change them, each once.
 fn assigned(block: &Block, names: &mut Vec<Arc<str>>) {
     for stmt in &block.stmts {
         match &stmt.kind {
             StmtKind::Assign { target, value, .. } => {
-                if let Some(name) = variable_of(target) {
-                    add(name, names);
-                }
+                places_of(target, names);
                 assigned_within(target, names);
                 assigned_within(value, names);
             }
