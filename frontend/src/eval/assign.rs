@@ -134,15 +134,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         &Attrs::default(),
                         target.span,
                     )?;
-                    if let Some(op) = op {
-                        new = self.binary(
-                            op.node,
-                            (part.clone(), target.span),
-                            (new, value.span()),
-                            span,
-                        )?;
-                    }
-                    return self.store(&part, &new, target.span, value.span(), span);
+                    return self.store_by(op, (part, target.span), (new, value.span()), span);
                 }
                 if let Some(op) = op {
                     let operands = [view.clone(), coord.clone()];
@@ -183,18 +175,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             _ => {
                 let view = self.expr(target)?;
-                let mut new = self.new_value(value)?;
-                if let Some(op) = op {
-                    new = self.binary(
-                        op.node,
-                        (view.clone(), target.span),
-                        (new, value.span()),
-                        span,
-                    )?;
-                }
-                self.store(&view, &new, target.span, value.span(), span)
+                let new = self.new_value(value)?;
+                self.store_by(op, (view, target.span), (new, value.span()), span)
             }
         }
+    }
+
+    /// Writes all elements of a view, or updates them by an operator.
+    fn store_by(
+        &mut self,
+        op: Option<Spanned<BinaryOp>>,
+        (view, target): (Value<'c, 'a>, Span),
+        (mut new, given): (Value<'c, 'a>, Span),
+        span: Span,
+    ) -> Result<()> {
+        if let Some(op) = op {
+            new = self.binary(op.node, (view.clone(), target), (new, given), span)?;
+        }
+        self.store(&view, &new, target, given, span)
     }
 
     /// A view of an argument that is not `mut` may not be written.

@@ -11,8 +11,7 @@ use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::CuteOp;
-use cutec_dialects::semantics::{AtomicKind, Attrs};
+use cutec_dialects::semantics::AtomicKind;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `base[indices] = value`, or with an operator.
@@ -30,14 +29,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let place = self.one_place((&view, base.span), (indices, &at), target)?;
         let mut new = self.as_number(new, value.span())?;
         if let Some(op) = op {
-            let old = match at.is_empty() {
-                true => {
-                    let operands = [view, Value::Int(0)];
-                    let none = Attrs::default();
-                    self.op(CuteOp::MemrefLoad, "[]", &operands, &none, target)?
-                }
-                false => self.load(&place, target)?,
-            };
+            let old = self.load(&place, target)?;
             new = self.binary(op.node, (old, target), (new, value.span()), span)?;
         }
         self.write_tile(&place, (&new, value.span()), &[], span)
