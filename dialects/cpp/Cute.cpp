@@ -2,6 +2,7 @@
 // TableGen generates and hands every question of meaning to Rust (src/ffi.rs).
 #include "Aliases.h"
 #include "Cute.h"
+#include "Dialects.h"
 #include "Verify.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -153,3 +154,5 @@ Operation *CuteDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 #include "CuteVerifiers.inc"
 } // namespace cutec::cute
+
+void cutec::insertCute(DialectRegistry &registry) { registry.insert<cute::CuteDialect, cute_nvgpu::CuteNvgpuDialect>(); }

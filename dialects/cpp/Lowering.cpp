@@ -1,4 +1,5 @@
 // The upstream half of the lowering: a kernel after `convert-cute-to-gpu` to the LLVM dialect, and to LLVM IR.
+#include "mlir-c/Dialect/NVVM.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/Conversion/ConvertToLLVM/ToLLVMInterface.h"
@@ -6,12 +7,13 @@
 #include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
 #include "mlir/Conversion/LLVMCommon/LoweringOptions.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
@@ -64,7 +66,8 @@ struct ConvertGpuToLLVM : PassWrapper<ConvertGpuToLLVM, OperationPass<gpu::GPUMo
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertGpuToLLVM)
   StringRef getArgument() const override { return "convert-gpu-to-llvm-dialect"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    registry.insert<LLVM::LLVMDialect>();
+    mlirDialectHandleInsertDialect(mlirGetDialectHandle__nvvm__(), wrap(&registry));
   }
 
   static bool isRewritten(Operation *op) {

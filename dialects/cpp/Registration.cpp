@@ -1,39 +1,40 @@
 // What a cutec process registers: the dialects it reads and writes, the
 // conversions to LLVM, the translation to LLVM IR, the opt driver and the language server. Listing
 // them (rather than everything that MLIR has) halves the size of the programs.
-#include "Cute.h"
-#include "Tile.h"
+// A dialect of MLIR is named through its C interface: to read the headers of NVVM alone takes the C++ compiler half a minute.
+#include "Dialects.h"
 #include "Verify.h"
 
+#include "mlir-c/Dialect/Arith.h"
+#include "mlir-c/Dialect/ControlFlow.h"
+#include "mlir-c/Dialect/DLTI.h"
+#include "mlir-c/Dialect/Func.h"
+#include "mlir-c/Dialect/GPU.h"
+#include "mlir-c/Dialect/Index.h"
+#include "mlir-c/Dialect/LLVM.h"
+#include "mlir-c/Dialect/Math.h"
+#include "mlir-c/Dialect/MemRef.h"
+#include "mlir-c/Dialect/NVVM.h"
+#include "mlir-c/Dialect/SCF.h"
+#include "mlir-c/Dialect/UB.h"
+#include "mlir-c/Dialect/Vector.h"
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Pass.h"
 #include "mlir/CAPI/Registration.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
 #include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
-#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Dialect/DLTI/DLTI.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Index/IR/IndexDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -56,10 +57,15 @@
 using namespace mlir;
 
 static void insertDialects(DialectRegistry &r) {
-  r.insert<arith::ArithDialect, cf::ControlFlowDialect, DLTIDialect, func::FuncDialect, gpu::GPUDialect,
-           index::IndexDialect, LLVM::LLVMDialect, NVVM::NVVMDialect, math::MathDialect, memref::MemRefDialect,
-           scf::SCFDialect, ub::UBDialect, vector::VectorDialect, cutec::cute::CuteDialect,
-           cutec::cute_nvgpu::CuteNvgpuDialect, cutec::tile::TileDialect>();
+  for (MlirDialectHandle dialect :
+       {mlirGetDialectHandle__arith__(), mlirGetDialectHandle__cf__(), mlirGetDialectHandle__dlti__(),
+        mlirGetDialectHandle__func__(), mlirGetDialectHandle__gpu__(), mlirGetDialectHandle__index__(),
+        mlirGetDialectHandle__llvm__(), mlirGetDialectHandle__nvvm__(), mlirGetDialectHandle__math__(),
+        mlirGetDialectHandle__memref__(), mlirGetDialectHandle__scf__(), mlirGetDialectHandle__ub__(),
+        mlirGetDialectHandle__vector__()})
+    mlirDialectHandleInsertDialect(dialect, wrap(&r));
+  cutec::insertCute(r);
+  cutec::insertTile(r);
   // Without these, convert-gpu-to-nvvm leaves block arguments unconverted.
   arith::registerConvertArithToLLVMInterface(r);
   cf::registerConvertControlFlowToLLVMInterface(r);
@@ -80,9 +86,9 @@ static void insertDialects(DialectRegistry &r) {
 // Those of MLIR; `cutec_register_pass` adds our own.
 static void registerPasses() {
   registerTransformsPasses();
-  registerSCFToControlFlowPass();
-  registerConvertGpuOpsToNVVMOpsPass();
-  registerReconcileUnrealizedCastsPass();
+  registerPass([] { return createSCFToControlFlowPass(); });
+  registerPass([] { return createConvertGpuOpsToNVVMOps(); });
+  registerPass([] { return createReconcileUnrealizedCastsPass(); });
 }
 
 // Reports what MLIR's parser must not see of a text, in MLIR's way.

@@ -1,5 +1,6 @@
 // The C++ face of the `tile` dialect: what TableGen generates, and the way to its verifiers in Rust.
 #include "Tile.h"
+#include "Dialects.h"
 #include "Verify.h"
 
 #include "mlir/IR/Builders.h"
@@ -77,3 +78,5 @@ WITH_BODY(MapOp)
 WITH_BODY(FoldOp)
 WITH_BODY(ScanOp)
 #undef WITH_BODY
+
+void cutec::insertTile(DialectRegistry &registry) { registry.insert<tile::TileDialect>(); }
