@@ -17,14 +17,14 @@ llvm() { printf -- '-Cllvm-args=-sanitizer-coverage-%s ' "$@"; }
 # As cargo-fuzz does it, without a sanitizer, which stable Rust does not have, and with as many units of code as else: the targets with MLIR
 # are built in three quarters of the time, and count the same places.
 flags="--cfg fuzzing -Cpasses=sancov-module $(llvm level=4 inline-8bit-counters pc-table trace-compares)"
-# With --target these flags are for what runs, not for build scripts.
-CARGO_TARGET_DIR=target/fuzz RUSTFLAGS="$flags" \
-  CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS=true CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS=true \
+flags+=" -Cdebug-assertions=on -Coverflow-checks=on"
+# With --target these flags are for what runs; build scripts and macros are those that `cargo build --release` has made.
+CARGO_TARGET_DIR=target RUSTFLAGS="$flags" \
   cargo build --release -p cutec-fuzz --bin "$target" --no-default-features --features "$features" --target "$host"
 
 corpus=target/fuzz/corpus/$target
 artifacts=target/fuzz/artifacts/$target
 mkdir -p "$corpus" "$artifacts"
 python3 fuzz/seeds.py "$target" "target/fuzz/seeds/$target"
-exec "target/fuzz/$host/release/$target" "$corpus" "target/fuzz/seeds/$target" "fuzz/regressions/$target" \
+exec "target/$host/release/$target" "$corpus" "target/fuzz/seeds/$target" "fuzz/regressions/$target" \
   -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -max_len=8192 -artifact_prefix="$artifacts/" "$@"

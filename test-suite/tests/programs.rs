@@ -5,8 +5,9 @@ use cutec_test_suite::program;
 use flate2::read::GzDecoder;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// The expressions of the layout vectors.
 fn expressions() -> Vec<String> {
@@ -323,66 +324,82 @@ fn without_smem(line: &str) -> String {
     format!("{before}{}", &map[end.map_or(0, |end| end + 1)..])
 }
 
-#[test]
-fn examples_continue_from_every_level() {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+/// The examples at the top, as sources.
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let files = std::fs::read_dir(folder).expect("the examples are there");
+    let files = files.map(|file| file.expect("an entry").path());
+    let files: Vec<_> = files
+        .filter(|file| file.extension() == Some(OsStr::new("cute")))
+        .collect();
+    assert!(files.len() > 20, "{files:?}");
+    files
+}
+
+/// What a program prints that must not fail.
+fn printed(name: &str, arguments: &[&OsStr]) -> String {
+    let output = Command::new(program(name))
+        .args(arguments)
+        .output()
+        .expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name} {arguments:?}: {said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// The PTX of a file, or of one of its kernels, is the same by way of each level.
+fn continues_from_every_level(path: &Path) {
+    let name = path.display();
+    let source = std::fs::read_to_string(path).expect("a source");
+    let kernels: Vec<&str> = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("kernel "))
+        .filter_map(|rest| rest.split(['<', '(']).next())
+        .collect();
     let folder = tempfile::tempdir().expect("a folder");
-    let run = |name: &str, arguments: &[&OsStr]| {
-        let output = Command::new(program(name))
-            .args(arguments)
-            .output()
-            .expect("the program runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name} {arguments:?}: {said}");
-        String::from_utf8(output.stdout).expect("UTF-8")
+    let direct = printed("cutec", &[path.as_os_str()]);
+    assert!(direct.contains("cutec-abi-begin"), "{name}");
+    let by_way_of = |level: &str, only: &[&OsStr]| {
+        let text = folder.path().join(format!("{level}.mlir"));
+        let text = text.as_os_str();
+        let emit = ["--emit".as_ref(), level.as_ref(), "-o".as_ref(), text];
+        printed("cutec", &[&[path.as_os_str()], only, &emit].concat());
+        printed("cute-opt", &[text, "-o".as_ref(), "/dev/null".as_ref()]);
+        printed("cutec", &[text])
     };
-    let mut seen = 0;
-    for entry in std::fs::read_dir(examples).expect("the examples are there") {
-        let path = entry.expect("a file").path();
-        if path.extension() != Some(OsStr::new("cute")) {
+    for level in ["tile", "cute", "mlir"] {
+        if code(&direct) == code(&by_way_of(level, &[])) {
             continue;
         }
-        seen += 1;
-        let source = std::fs::read_to_string(&path).expect("a source");
-        let kernels: Vec<&str> = source
-            .lines()
-            .filter_map(|line| line.strip_prefix("kernel "))
-            .filter_map(|rest| rest.split(['<', '(']).next())
-            .collect();
-        // The PTX of the whole file or of one kernel, at once and by way of a level.
-        let both = |level: &str, kernel: Option<&str>| {
-            let text = folder.path().join(format!("{level}.mlir"));
-            let text = text.as_os_str();
-            let only = kernel.map(|kernel| ["--kernel".as_ref(), kernel.as_ref()]);
-            let source: Vec<&OsStr> = [path.as_os_str()]
-                .into_iter()
-                .chain(only.into_iter().flatten())
-                .collect();
-            let emit = ["--emit".as_ref(), level.as_ref(), "-o".as_ref(), text];
-            run("cutec", &[&source[..], &emit].concat());
-            run("cute-opt", &[text, "-o".as_ref(), "/dev/null".as_ref()]);
-            [run("cutec", &source), run("cutec", &[text])]
-        };
-        for level in ["tile", "cute", "mlir"] {
-            let [direct, again] = both(level, None);
-            assert!(direct.contains("cutec-abi-begin"), "{}", path.display());
-            if code(&direct) == code(&again) {
-                continue;
-            }
-            // IR has all kernels in one module, a source each in its own; by its neighbours there a kernel may have the factors of a
-            // product the other way round, as LLVM goes through the uses of constants in the order in which they came.
-            for kernel in &kernels {
-                let [direct, again] = both(level, Some(kernel));
-                let name = path.display();
-                assert!(
-                    code(&direct) == code(&again),
-                    "{name}, {kernel} from {level}"
-                );
-            }
-            assert!(kernels.len() > 1, "{} from {level}", path.display());
+        // IR has all kernels in one module, a source each in its own; by its neighbours there a kernel may have the factors of a
+        // product the other way round, as LLVM goes through the uses of constants in the order in which they came.
+        for kernel in &kernels {
+            let only = ["--kernel".as_ref(), kernel.as_ref()];
+            let direct = printed("cutec", &[&[path.as_os_str()][..], &only].concat());
+            assert!(
+                code(&direct) == code(&by_way_of(level, &only)),
+                "{name}, {kernel} from {level}"
+            );
         }
+        assert!(kernels.len() > 1, "{name} from {level}");
     }
-    assert!(seen > 20, "{seen} examples");
+}
+
+#[test]
+fn examples_continue_from_every_level() {
+    let examples = Mutex::new(examples().into_iter());
+    let next = || examples.lock().expect("no thread panicked").next();
+    // One test takes longer than all others together.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(path) = next() {
+                    continues_from_every_level(&path);
+                }
+            });
+        }
+    });
 }
 
 #[test]
@@ -419,13 +436,7 @@ fn a_program_makes_its_kernels_and_keeps_them() {
 /// Defaults of an example suit every target: shared memory for one, which some have less of.
 #[test]
 fn every_example_compiles_for_every_target() {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let files = std::fs::read_dir(examples).expect("the examples are there");
-    let files = files.map(|file| file.expect("an entry").path());
-    let files: Vec<_> = files
-        .filter(|file| file.extension() == Some(OsStr::new("cute")))
-        .collect();
-    assert!(files.len() > 20, "{files:?}");
+    let files = examples();
     // Of targets with the same instructions, the one with the least shared memory.
     for target in ["sm_80", "sm_86", "sm_89", "sm_90", "sm_90a"] {
         for file in &files {

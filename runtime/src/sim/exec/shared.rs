@@ -231,16 +231,16 @@ impl Bytes {
 /// Why bytes may not be accessed by who comes along.
 #[cold]
 fn taken(access: Access, address: u64, size: u32, state: &[u8]) -> Option<ErrorKind> {
-    if state.iter().any(|s| s & (PENDING | PENDING_BULK) != 0) {
+    let all = state.iter().fold(0, |all, state| all | state);
+    if all & (PENDING | PENDING_BULK) != 0 {
         return Some(ErrorKind::PendingCopy {
             access,
             address,
             size,
-            bulk: state.iter().any(|s| s & PENDING_BULK != 0),
+            bulk: all & PENDING_BULK != 0,
         });
     }
-    let sealed = state.iter().any(|s| s & SEALED != 0);
-    sealed.then_some(ErrorKind::MbarrierAccess {
+    (all & SEALED != 0).then_some(ErrorKind::MbarrierAccess {
         access,
         address,
         size,
@@ -253,7 +253,8 @@ fn all_written(state: &[u8]) -> bool {
     const WORD: [u8; 4] = [WRITTEN; 4];
     match state.len() {
         4 => state == WORD,
-        _ => state.iter().all(|&s| s == WRITTEN),
+        // Of all bytes, and so of several at once.
+        _ => state.iter().fold(true, |all, &s| all & (s == WRITTEN)),
     }
 }
 

@@ -302,11 +302,14 @@ impl Addition<'_> {
                 largest = largest.max(a + b);
             }
         }
-        let beyond = largest.simd_lt(i16x8::splat(ORDINARY.start))
-            | largest.simd_gt(i16x8::splat(ORDINARY.end - 1));
-        if special || beyond.any() {
+        // Where C and a factor of each product are zero, as what lies beyond a tensor is, any exponent gives zero.
+        let below = largest.simd_lt(i16x8::splat(ORDINARY.start))
+            & largest.simd_gt(i16x8::splat(NO_EXPONENT / 2));
+        let above = largest.simd_gt(i16x8::splat(ORDINARY.end - 1));
+        if special || (below | above).any() {
             return false;
         }
+        let largest = largest.max(i16x8::splat(ORDINARY.start));
         let largest: [i32; N] = largest.to_array().map(i32::from);
         // How many units a number is.
         let by: [f32; N] =
@@ -564,6 +567,9 @@ mod tests {
         }
     }
 
+    const ROW_OF_ZEROS: usize = 2;
+    const COLUMN_OF_ZEROS: usize = 6;
+
     #[test]
     fn ordinary_rows_are_added_as_any() {
         let mut state = 1u64;
@@ -589,6 +595,8 @@ mod tests {
                 for value in a.as_flattened_mut().iter_mut().chain(b.as_flattened_mut()) {
                     *value = random_number(&mut next, bits, exponents.clone());
                 }
+                // As what lies beyond a tensor.
+                (a[ROW_OF_ZEROS], b[COLUMN_OF_ZEROS]) = ([0.0; LONGEST], [-0.0; LONGEST]);
                 let mut rows = Rows::new();
                 rows.set(instruction, ty, GROUP, &a);
                 let columns = Columns::new(instruction, ty, GROUP, &b);
@@ -601,9 +609,15 @@ mod tests {
                 let mut ordinary = 0;
                 for row in 0..M {
                     let bits = if halves { 10 } else { 23 };
-                    let c = [(); N].map(|()| random_number(&mut next, bits, exponents.clone()));
+                    let mut c = [(); N].map(|()| random_number(&mut next, bits, exponents.clone()));
+                    c[COLUMN_OF_ZEROS] = -0.0;
+                    if row == ROW_OF_ZEROS {
+                        c = [0.0; N];
+                    }
                     let (mut quick, mut slow) = (c, c);
-                    if addition.add_row(row, &mut quick) {
+                    let is_ordinary = addition.add_row(row, &mut quick);
+                    assert!(is_ordinary || row != ROW_OF_ZEROS);
+                    if is_ordinary {
                         addition.add_any_row(row, &mut slow);
                         assert_eq!(quick.map(f32::to_bits), slow.map(f32::to_bits), "{c:?}");
                         ordinary += 1;
