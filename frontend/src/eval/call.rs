@@ -229,6 +229,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         generic_count: std::ops::RangeInclusive<usize>,
         named_generics: &[&str],
     ) -> Result<()> {
+        self.check_args_of(None, call, count, named, generic_count, named_generics)
+    }
+
+    /// The same of a function, if it is one: each argument is needed, in its place or by its name.
+    pub(super) fn check_args_of(
+        &mut self,
+        function: Option<&'a Function>,
+        call: &Call<'c, 'a>,
+        count: std::ops::RangeInclusive<usize>,
+        named: &[&str],
+        generic_count: std::ops::RangeInclusive<usize>,
+        named_generics: &[&str],
+    ) -> Result<()> {
         for (list, count, names, what) in [
             (&call.args, count, named, "argument"),
             (
@@ -264,6 +277,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let expected = match (*count.start(), *count.end()) {
                     (a, b) if a == b => a.to_string(),
                     (a, usize::MAX) => format!("at least {a}"),
+                    (_, b) if function.is_some() && what == "argument" => b.to_string(),
                     (a, b) => format!("{a} to {b}"),
                 };
                 let plural = if expected == "1" { "" } else { "s" };
@@ -272,12 +286,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     "`{}` takes {expected} {what}{plural}, but {found} {are} given",
                     call.name
                 );
-                return self.error(
-                    codes::WRONG_ARGUMENTS,
-                    call.span,
-                    message,
-                    format!("{found} given"),
-                );
+                let label = format!("{found} given");
+                let diagnostic =
+                    Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, label);
+                return Err(self.report(match function {
+                    Some(function) => diagnostic.with_help(written(function)),
+                    None => diagnostic,
+                }));
             }
         }
         Ok(())
@@ -350,7 +365,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .iter()
             .map(|param| &*param.name.node)
             .collect();
-        self.check_args(
+        self.check_args_of(
+            Some(function),
             call,
             0..=names.len(),
             &names,
@@ -411,4 +427,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             format!("`{name}` is missing"),
         )
     }
+}
+
+/// How a call of a function is written.
+fn written(function: &Function) -> String {
+    let names = |params: Vec<&str>| params.join(", ");
+    let statics = function.static_params.iter();
+    let statics: Vec<&str> = statics.map(|param| &*param.name.node).collect();
+    let generics = match statics.is_empty() {
+        true => String::new(),
+        false => format!("<{}>", names(statics)),
+    };
+    let params = function.params.iter().map(|param| &*param.name.node);
+    let params = names(params.filter(|name| *name != RECEIVER).collect());
+    format!("it is written `{}{generics}({params})`", function.name.node)
 }

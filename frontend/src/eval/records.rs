@@ -375,7 +375,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         // Counted without `self`, which nobody writes among the arguments.
         let names = function.function.params.iter().skip(1);
         let names: Vec<&str> = names.map(|param| &*param.name.node).collect();
-        self.check_args(&call, 0..=names.len(), &names, 0..=statics.len(), &statics)?;
+        self.check_args_of(
+            Some(&function.function),
+            &call,
+            0..=names.len(),
+            &names,
+            0..=statics.len(),
+            &statics,
+        )?;
         call.args.insert(
             0,
             ArgValue {

@@ -249,12 +249,20 @@ impl<'s> Balancer<'s, '_> {
                 self.suspicious = None;
                 self.in_record = token == Record;
             }
+            // NumPy's function, which the parser reports; the clause has a space.
+            Where if self.is_called(&lexeme) => {}
             Semi | Let | Var | For | While | Loop | Break | Continue | Return | Where | Launch => {
                 self.close_parentheses(span);
             }
             _ => {}
         }
         self.out.push(lexeme);
+    }
+
+    /// Whether `(` stands at the end of a word.
+    fn is_called(&self, word: &Lexeme<'s>) -> bool {
+        let rest = self.text.get(word.end as usize..);
+        rest.is_some_and(|rest| rest.starts_with('('))
     }
 
     /// Whether a function that begins here, on a line of this indentation, is one of the record around it.

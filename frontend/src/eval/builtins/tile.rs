@@ -52,9 +52,8 @@ fn filled<'c, 'a>(
     let first = if value.is_some() { 1 } else { 0 };
     let elem = super::elem_arg(ev, call, 0)?;
     ev.has_values(elem, call.span)?;
-    let extents = call.args.iter().skip(first);
-    let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
-    let shape = ev.tile_shape(&extents, call.span)?;
+    let extents: Vec<_> = call.args.iter().skip(first).collect();
+    let shape = ev.given_shape(&extents, call.span)?;
     let (value, span) = match value {
         Some(arg) => (arg.value.clone(), arg.expr.span),
         None => match elem {

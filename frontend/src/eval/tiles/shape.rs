@@ -1,11 +1,11 @@
 //! Tiles of constants, and tiles brought to other shapes.
 
-use super::shape_text;
+use super::{parts_of, shape_text};
 use crate::ast::Expr;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::builtins::Operator;
-use crate::eval::call::Call;
+use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules;
@@ -45,6 +45,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.error(codes::ILLEGAL_OPERATION, span, message, label)
             }
         }
+    }
+
+    /// The shape of a tile that arguments give: an extent each, or all of them as a tuple.
+    pub(in crate::eval) fn given_shape(
+        &mut self,
+        args: &[&ArgValue<'c, 'a>],
+        span: Span,
+    ) -> Result<Vec<i64>> {
+        let extents: Vec<_> = match args {
+            [shape] => {
+                let extents = parts_of(&shape.value).into_iter();
+                extents.map(|extent| (extent, shape.expr)).collect()
+            }
+            extents => {
+                let extents = extents.iter();
+                extents.map(|arg| (arg.value.clone(), arg.expr)).collect()
+            }
+        };
+        self.tile_shape(&extents, span)
     }
 
     /// A tile repeated to a shape that it fits.
@@ -144,8 +163,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// `iota(extents…, axis = a)`: the coordinate along an axis.
     pub(in crate::eval) fn iota(&mut self, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
         let extents = call.args.iter().filter(|arg| arg.name.is_none());
-        let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
-        let shape = self.tile_shape(&extents, call.span)?;
+        let extents: Vec<_> = extents.collect();
+        let shape = self.given_shape(&extents, call.span)?;
         let axis = self.axis(call, &shape)?;
         self.iota_along(&shape, axis, call.span)
     }
@@ -356,8 +375,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Tile(tile) => tile.clone(),
             other => return self.expected("a tile", &other.clone(), first.expr.span),
         };
-        let extents: Vec<_> = extents.map(|arg| (arg.value.clone(), arg.expr)).collect();
-        let shape = self.tile_shape(&extents, call.span)?;
+        let extents: Vec<_> = extents.collect();
+        let shape = self.given_shape(&extents, call.span)?;
         Ok((tile, shape))
     }
 
@@ -371,7 +390,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let result = self.tile_op(TileOp::Transpose, &operands, &[], of, call.span)?;
                 Ok(Value::Tile(result))
             }
-            other => self.expected("a tile of two axes", &other.clone(), call.args[0].expr.span),
+            other => {
+                let (found, span) = (other.clone(), call.args[0].expr.span);
+                let help =
+                    "`permute<(0, 2, 1)>(x)` of `std/tiles.cute` puts any axes in another order";
+                self.expected_with_help("a tile of two axes", &found, span, help)
+            }
         }
     }
 }
