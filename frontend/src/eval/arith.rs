@@ -400,10 +400,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         let decides = op == BinaryOp::Or;
-        let left = self.condition_within(lhs, Some(op))?;
+        let left = self.condition_value(lhs)?;
         let condition = match &left {
             Value::Bool(value) if *value == decides => return Ok(left),
-            Value::Bool(_) => return self.condition_within(rhs, Some(op)),
+            Value::Bool(_) => return self.condition_value(rhs),
             Value::Scalar(scalar) if scalar.elem == Elem::I1 => scalar.ir,
             other => return self.expected_bool(other, lhs.span),
         };
@@ -412,11 +412,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// A bool, static or not.
     pub(super) fn condition_value(&mut self, expr: &'a Expr) -> Result<Value<'c, 'a>> {
-        self.condition_within(expr, None)
-    }
-
-    /// The same of an operand of `&&` or `||`.
-    fn condition_within(&mut self, expr: &'a Expr, op: Option<BinaryOp>) -> Result<Value<'c, 'a>> {
         let value = self.loaded(expr)?;
         match &value {
             Value::Bool(_) => Ok(value),
@@ -424,14 +419,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Error => Err(Stop::Reported),
             Value::Tile(tile) if tile.elem == Elem::I1 && tile.shape.iter().all(|n| *n == 1) => {
                 self.only_element(tile, expr.span)
-            }
-            Value::Tile(tile) if tile.elem == Elem::I1 && op.is_some() => {
-                let of_tiles = match op {
-                    Some(BinaryOp::Or) => "|",
-                    _ => "&",
-                };
-                let help = format!("`a {of_tiles} b` is that of tiles, element by element");
-                self.expected_with_help("a bool", &value, expr.span, help)
             }
             other => self.expected_bool(other, expr.span),
         }

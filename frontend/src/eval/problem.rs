@@ -312,7 +312,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let diagnostic = not_expected("a bool", &found.describe(), span);
         let help = match found {
-            Value::Tile(tile) if tile.elem == Elem::I1 => "`any(…)` and `all(…)` make one of all elements, `select(condition, a, b)` chooses element by element".to_owned(),
+            Value::Tile(tile) if tile.elem == Elem::I1 => "`any(…)` and `all(…)` make one of all elements, `select(condition, a, b)` chooses element by element; so `a & b` and `a | b` are".to_owned(),
             Value::Tile(_) | Value::Vector(_) => {
                 "`select(condition, a, b)` chooses element by element".to_owned()
             }
