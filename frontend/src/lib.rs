@@ -42,5 +42,5 @@ pub use eval::{
     Configuration, LowerOptions, Observation, Observations, Space, chosen_kernels, emit_kernels,
     emit_module, observe_kernels, space,
 };
-pub use program::{Program, load_imports, load_program};
+pub use program::{Items, Program, load_imports, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -1,14 +1,15 @@
 //! A file with everything it imports.
 //!
 //! `import` includes a file once, however often and from wherever it is named; files may import
-//! each other. All items of all files share one set of names, except tests and benches, which
-//! belong to their file. No record contains itself.
+//! each other. All items of all files share one set of names, those of the standard library another one
+//! behind it ([`Items`]); tests and benches belong to their file. No record contains itself.
 
 use crate::ast::{File, Item, ItemKind, Record};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
 use crate::parser::{parse_file, words::closest};
 use crate::source::{FileId, SourceLoader, SourceMap, Span};
 use crate::stdlib;
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -108,6 +109,8 @@ fn import_help(path: &str) -> Option<String> {
 pub struct Program {
     /// The root file is the first; each file stands before those that it imports.
     pub files: Vec<File>,
+    /// Those of them that are of the standard library.
+    pub library: Vec<FileId>,
 }
 
 impl Program {
@@ -119,6 +122,65 @@ impl Program {
     /// All items of all files.
     pub fn items(&self) -> impl Iterator<Item = &Item> {
         self.files.iter().flat_map(|file| &file.items)
+    }
+}
+
+/// The items of a program by their names, as each of its files sees them.
+///
+/// A file of the standard library sees the items of the library. Every other file sees those of the program, and behind
+/// them the library's: the program may call an item of its own as the library calls one, which goes on using that one.
+#[derive(Debug, Default)]
+pub struct Items<'a> {
+    own: FxHashMap<&'a str, &'a ItemKind>,
+    library: FxHashMap<&'a str, &'a ItemKind>,
+    library_files: &'a [FileId],
+}
+
+impl<'a> Items<'a> {
+    /// The items of a program but for tests and benches; of several with a name the first one.
+    pub fn of(program: &'a Program) -> Self {
+        let mut items = Items {
+            library_files: &program.library,
+            ..Items::default()
+        };
+        for item in program.items().filter(|item| item.kind.is_shared()) {
+            if let Some(name) = item.kind.name() {
+                let names = match items.is_library(name.span.file) {
+                    true => &mut items.library,
+                    false => &mut items.own,
+                };
+                names.entry(&*name.node).or_insert(&item.kind);
+            }
+        }
+        items
+    }
+
+    /// What a name means in a file.
+    pub fn get(&self, name: &str, file: FileId) -> Option<&'a ItemKind> {
+        self.own(name, file)
+            .or_else(|| self.library.get(name).copied())
+    }
+
+    /// What a name means in a file, unless that is of the library.
+    pub fn own(&self, name: &str, file: FileId) -> Option<&'a ItemKind> {
+        match self.is_library(file) {
+            true => None,
+            false => self.own.get(name).copied(),
+        }
+    }
+
+    /// All items that a file sees.
+    pub fn visible(&self, file: FileId) -> impl Iterator<Item = &'a ItemKind> {
+        let own = (!self.is_library(file)).then_some(&self.own);
+        let hidden = move |name: &str| own.is_some_and(|own| own.contains_key(name));
+        let library = self.library.iter().filter(move |(name, _)| !hidden(name));
+        let own = own.into_iter().flat_map(FxHashMap::values);
+        own.chain(library.map(|(_, item)| item)).copied()
+    }
+
+    /// Whether a file is one of the standard library.
+    pub fn is_library(&self, file: FileId) -> bool {
+        self.library_files.contains(&file)
     }
 }
 
@@ -152,13 +214,16 @@ pub fn load_imports(
                 continue;
             };
             let importer = map.file(file.id).name().to_owned();
-            let loaded = match stdlib::load(&import.path.node) {
-                Some(found) => found,
-                None => loader.load(&importer, &import.path.node),
-            };
+            let of_library = stdlib::load(&import.path.node);
+            let is_library = of_library.is_some();
+            let loaded = of_library.unwrap_or_else(|| loader.load(&importer, &import.path.node));
             match loaded {
                 Ok(loaded) if map.find(&loaded.name).is_some() => {}
-                Ok(loaded) => queue.push(map.add(loaded.name, loaded.text)),
+                Ok(loaded) => {
+                    let id = map.add(loaded.name, loaded.text);
+                    program.library.extend(is_library.then_some(id));
+                    queue.push(id);
+                }
                 Err(reason) => {
                     let path = import.path.node.clone();
                     let problem = ProgramProblem::Import { path, reason };
@@ -177,19 +242,14 @@ pub fn load_imports(
 
 /// Reports each field by which a record contains itself.
 fn check_recursive_records(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
-    let records: HashMap<&str, &Record> = program
-        .items()
-        .filter_map(|item| match &item.kind {
-            ItemKind::Record(record) => Some((&*record.name.node, record)),
-            _ => None,
-        })
-        .collect();
+    let items = Items::of(program);
     for item in program.items() {
         let ItemKind::Record(record) = &item.kind else {
             continue;
         };
         for (name, span) in record.types() {
-            let Some(through) = leads_to(&record.name.node, name, &records) else {
+            let field = items.get(name, span.file).and_then(ItemKind::record);
+            let Some(through) = field.and_then(|field| leads_to(record, field, &items)) else {
                 continue;
             };
             let problem = ProgramProblem::Recursive {
@@ -202,27 +262,26 @@ fn check_recursive_records(program: &Program, diagnostics: &mut Vec<Diagnostic>)
 }
 
 /// The records by way of which `from`, and what its fields are, leads to the record `to`.
-fn leads_to(to: &str, from: &str, records: &HashMap<&str, &Record>) -> Option<Vec<Arc<str>>> {
+fn leads_to<'a>(to: &Record, from: &'a Record, items: &Items<'a>) -> Option<Vec<Arc<str>>> {
     // Each with the record that leads to it.
-    let mut reached: Vec<(&str, Option<usize>)> = vec![(from, None)];
+    let mut reached: Vec<(&Record, Option<usize>)> = vec![(from, None)];
     let mut at = 0;
-    while let Some(&(name, before)) = reached.get(at) {
-        if name == to {
+    while let Some(&(record, before)) = reached.get(at) {
+        if std::ptr::eq(record, to) {
             let mut through = Vec::new();
             let mut last = before;
             while let Some(index) = last {
-                through.push(Arc::from(reached[index].0));
+                through.push(Arc::clone(&reached[index].0.name.node));
                 last = reached[index].1;
             }
             through.reverse();
             return Some(through);
         }
-        for (next, _) in records
-            .get(name)
-            .into_iter()
-            .flat_map(|record| record.types())
-        {
-            if !reached.iter().any(|(known, _)| *known == next) {
+        for (name, span) in record.types() {
+            let next = items.get(name, span.file).and_then(ItemKind::record);
+            if let Some(next) = next
+                && !reached.iter().any(|(known, _)| std::ptr::eq(*known, next))
+            {
                 reached.push((next, Some(at)));
             }
         }
@@ -232,16 +291,18 @@ fn leads_to(to: &str, from: &str, records: &HashMap<&str, &Record>) -> Option<Ve
 }
 
 fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
-    let mut shared: HashMap<&str, (&'static str, Span)> = HashMap::new();
+    let mut of_program: HashMap<&str, (&'static str, Span)> = HashMap::new();
+    let mut of_library = of_program.clone();
     for file in &program.files {
         let mut own: HashMap<&str, (&'static str, Span)> = HashMap::new();
         for item in &file.items {
             let Some(name) = item.kind.name() else {
                 continue;
             };
-            let names = match item.kind {
-                ItemKind::Test(_) | ItemKind::Bench(_) => &mut own,
-                _ => &mut shared,
+            let names = match item.kind.is_shared() {
+                false => &mut own,
+                true if program.library.contains(&file.id) => &mut of_library,
+                true => &mut of_program,
             };
             match names.get(&*name.node) {
                 Some(&(keyword, first)) => {

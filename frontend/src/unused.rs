@@ -38,7 +38,9 @@ pub fn unused(program: &Program) -> Vec<Diagnostic> {
     };
     let mut walk = Walk::default();
     let mut others = Walk::default();
-    for file in &program.files {
+    // The library names nothing of a program.
+    let own = |file: &&File| !program.library.contains(&file.id);
+    for file in program.files.iter().filter(own) {
         let walk = if std::ptr::eq(file, root) {
             &mut walk
         } else {

@@ -81,7 +81,7 @@ fn bench_file(
     if let Some(plan) = &plan {
         launcher.use_plan(plan);
     }
-    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let interpreter = Interpreter::new(&sources, &program, &launcher);
     let benches: Vec<&Bench> = benches.collect();
     if benches.is_empty() {
         let reason = match arguments.filter {

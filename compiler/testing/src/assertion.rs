@@ -215,7 +215,7 @@ pub fn assign_elements(
     for (index, extent) in indices.iter().zip(&shape) {
         let unbound = index
             .as_name()
-            .filter(|name| lower::Names::value(interpreter, name).is_none());
+            .filter(|name| lower::Names::value(interpreter, name, index.span.file).is_none());
         match unbound {
             Some(name) => {
                 let known = free.iter().position(|(known, _)| known.node == *name);

@@ -19,8 +19,25 @@ const OF_NUMBERS: &[(&str, usize, NumberFunction)] = &[
     ("rcp", 1, |x| 1.0 / x[0]),
     ("sin", 1, |x| x[0].sin()),
     ("cos", 1, |x| x[0].cos()),
+    ("tan", 1, |x| x[0].tan()),
+    ("asin", 1, |x| x[0].asin()),
+    ("acos", 1, |x| x[0].acos()),
+    ("atan", 1, |x| x[0].atan()),
+    ("atan2", 2, |x| x[0].atan2(x[1])),
+    ("hypot", 2, |x| x[0].hypot(x[1])),
+    ("sinh", 1, |x| x[0].sinh()),
+    ("cosh", 1, |x| x[0].cosh()),
     ("tanh", 1, |x| x[0].tanh()),
+    ("asinh", 1, |x| x[0].asinh()),
+    ("acosh", 1, |x| x[0].acosh()),
+    ("atanh", 1, |x| x[0].atanh()),
+    ("expm1", 1, |x| x[0].exp_m1()),
+    ("log1p", 1, |x| x[0].ln_1p()),
+    ("log10", 1, |x| x[0].log10()),
+    ("cbrt", 1, |x| x[0].cbrt()),
     ("erf", 1, |x| arithmetic::erf(x[0])),
+    ("erfc", 1, |x| libm::erfc(x[0])),
+    ("lgamma", 1, |x| libm::lgamma(x[0])),
     ("sigmoid", 1, |x| 1.0 / (1.0 + (-x[0]).exp())),
     (
         "relu",
@@ -32,6 +49,7 @@ const OF_NUMBERS: &[(&str, usize, NumberFunction)] = &[
     ("round", 1, |x| x[0].round_ties_even()),
     ("trunc", 1, |x| x[0].trunc()),
     ("pow", 2, |x| x[0].powf(x[1])),
+    ("fmod", 2, |x| x[0] % x[1]),
     ("fma", 3, |x| x[0].mul_add(x[1], x[2])),
     ("ceil_div", 2, |x| (x[0] / x[1]).ceil()),
     ("select", 3, |x| if x[0] != 0.0 { x[1] } else { x[2] }),
@@ -69,6 +87,11 @@ pub fn names<'n>() -> impl Iterator<Item = &'n str> {
     let of_numbers = OF_NUMBERS.iter().map(|(name, ..)| -> &'n str { name });
     let fills = FILLS.iter().copied();
     of_numbers.chain(OTHERS.iter().copied()).chain(fills)
+}
+
+/// Whether a function is known without a definition.
+pub fn is_known(name: &str) -> bool {
+    names().any(|known| known == name)
 }
 
 /// The function of numbers of this name: how many arguments it takes, and what it computes.

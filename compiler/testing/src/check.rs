@@ -40,7 +40,7 @@ pub fn blocks(
         told: RefCell::new(told.to_vec()),
         found: RefCell::new(Vec::new()),
     };
-    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let interpreter = Interpreter::new(&sources, &program, &launcher);
     for item in program.root().into_iter().flat_map(|root| &root.items) {
         let body = match &item.kind {
             ItemKind::Test(test) => &test.body,

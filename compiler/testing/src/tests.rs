@@ -74,7 +74,7 @@ impl Launcher for HostLauncher {
 fn run_with(launcher: &HostLauncher, body: &str) -> Result<(), Diagnostic> {
     let source = Source::new("t.cute", format!("{KERNELS}\ntest t {{\n{body}\n}}"));
     let (sources, program) = program::load(&source, &NoImports).expect("the test parses");
-    let interpreter = Interpreter::new(&sources, program.items(), launcher);
+    let interpreter = Interpreter::new(&sources, &program, launcher);
     let test = program
         .items()
         .find_map(|item| match &item.kind {
@@ -378,7 +378,7 @@ fn ranges_depend_on_indices() {
     let source = Source::cute("t.cute", source);
     let (sources, program) = program::load(&source, &NoImports).expect("it parses");
     let launcher = HostLauncher::default();
-    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let interpreter = Interpreter::new(&sources, &program, &launcher);
     let test = program.items().find_map(|item| match &item.kind {
         ItemKind::Test(test) => Some(test),
         _ => None,

@@ -1,5 +1,6 @@
 //! What a name stands for in a `test` block.
 
+use cutec_frontend::source::FileId;
 use cutec_runtime::abi::TensorDesc;
 use cutec_runtime::device::ALLOCATION_ALIGN;
 use cutec_runtime::tensor::ShapeError;
@@ -23,8 +24,8 @@ pub enum Value {
     Text(Arc<str>),
     /// An element type.
     DType(DType),
-    /// A function, of the file or of numbers, by its name.
-    Function(Arc<str>),
+    /// A function, by its name and the file that names it.
+    Function(Arc<str>, FileId),
     /// A tuple or an array.
     Tuple(Vec<Value>),
     /// A range, which `for` runs over.
@@ -102,7 +103,7 @@ impl Value {
             Self::Bool(_) => Kind::Bool,
             Self::Text(_) => Kind::Text,
             Self::DType(_) => Kind::DType,
-            Self::Function(_) => Kind::Function,
+            Self::Function(..) => Kind::Function,
             Self::Tuple(_) => Kind::Tuple,
             Self::Range { .. } => Kind::Range,
             Self::Tensor(_) => Kind::Tensor,
@@ -126,7 +127,7 @@ impl Value {
             Self::Float(value) => Some(format!("{value:?}")),
             Self::Bool(value) => Some(value.to_string()),
             Self::DType(dtype) => Some(dtype.name().to_owned()),
-            Self::Function(name) => Some(name.to_string()),
+            Self::Function(name, _) => Some(name.to_string()),
             Self::Tuple(parts) => {
                 let parts: Option<Vec<String>> = parts.iter().map(Self::source_text).collect();
                 let parts = parts?;

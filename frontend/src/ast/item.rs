@@ -290,6 +290,26 @@ impl ItemKind {
         }
     }
 
+    /// Whether other files can name it.
+    pub fn is_shared(&self) -> bool {
+        match self {
+            ItemKind::Const(_)
+            | ItemKind::Function(_)
+            | ItemKind::Kernel(_)
+            | ItemKind::Record(_) => true,
+            ItemKind::Test(_) | ItemKind::Bench(_) => false,
+            ItemKind::Import(_) | ItemKind::Error => false,
+        }
+    }
+
+    /// The record that it is.
+    pub fn record(&self) -> Option<&Record> {
+        match self {
+            ItemKind::Record(record) => Some(record),
+            _ => None,
+        }
+    }
+
     /// Its keyword.
     pub fn keyword(&self) -> &'static str {
         match self {

@@ -185,9 +185,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 value => Ok(value.clone()),
             };
         }
-        if let Some(kind) = self.items.get(&**name).copied() {
+        if let Some(kind) = self.items.get(name, span.file) {
             match kind {
-                ItemKind::Const(item) => return self.constant(name, item, span),
+                ItemKind::Const(item) => return self.constant(item, span),
                 ItemKind::Function(function) => return Ok(Value::Function(function)),
                 // A kernel may have the name of a built-in: `gemm`.
                 ItemKind::Kernel(_) if builtins::lookup(name).is_none() => {
@@ -226,26 +226,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    fn constant(
-        &mut self,
-        name: &Arc<str>,
-        item: &'a crate::ast::ConstItem,
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        match self.consts.get(name) {
+    fn constant(&mut self, item: &'a crate::ast::ConstItem, span: Span) -> Result<Value<'c, 'a>> {
+        match self.consts.get(&std::ptr::from_ref(item)) {
             Some(Some(Value::Error)) => return Err(Stop::Reported),
             Some(Some(value)) => return Ok(value.clone()),
             Some(None) => {
                 return self.error(
                     codes::BUDGET,
                     span,
-                    format!("the constant `{name}` depends on itself"),
+                    format!("the constant `{}` depends on itself", item.name.node),
                     "here",
                 );
             }
             None => {}
         }
-        self.consts.insert(name.clone(), None);
+        self.consts.insert(item, None);
         // It is the same for all kernels.
         let outer = std::mem::replace(&mut self.frame, super::Frame::new());
         let block = self.block.take();
@@ -256,7 +251,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => other,
         };
         let known = value.clone().unwrap_or(Value::Error);
-        self.consts.insert(name.clone(), Some(known));
+        self.consts.insert(item, Some(known));
         value
     }
 
@@ -269,7 +264,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 .flat_map(|scope| scope.keys())
                 .map(|key| key.to_string()),
         );
-        candidates.extend(self.items.keys().map(|key| key.to_string()));
+        let items = self.items.visible(span.file).filter_map(ItemKind::name);
+        candidates.extend(items.map(|name| name.node.to_string()));
         candidates.extend(
             Elem::ALL
                 .iter()

@@ -62,9 +62,9 @@ mod values;
 mod variables;
 mod vectors;
 
-use crate::Program;
-use crate::ast::{ItemKind, Kernel};
+use crate::ast::{ConstItem, Kernel};
 use crate::diagnostics::{Code, Diagnostic};
+use crate::program::{Items, Program};
 use crate::source::{SourceMap, Span};
 use cutec_dialects::builder::{IrBlock, OpBuilder};
 use cutec_dialects::target::Target;
@@ -209,7 +209,7 @@ struct Evaluator<'c, 'a> {
     context: &'c Context,
     sources: &'a SourceMap,
     options: &'a LowerOptions,
-    items: FxHashMap<&'a str, &'a ItemKind>,
+    items: Items<'a>,
     diagnostics: Vec<Diagnostic>,
     /// What `print` shows.
     printed: Vec<Diagnostic>,
@@ -219,7 +219,7 @@ struct Evaluator<'c, 'a> {
     ir: Option<OpBuilder<'c>>,
     entry: Option<IrBlock<'c>>,
     frame: Frame<'c, 'a>,
-    consts: FxHashMap<Arc<str>, Option<Value<'c, 'a>>>,
+    consts: FxHashMap<*const ConstItem, Option<Value<'c, 'a>>>,
     /// Threads of the block along each axis, from where the kernel's launch has said how many; at tile level nobody knows.
     block: Option<[i64; 3]>,
     /// How many of them the kernel says are to fit a multiprocessor.
@@ -260,17 +260,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         program: &'a Program,
         options: &'a LowerOptions,
     ) -> Self {
-        let items = program
-            .items()
-            .filter(|item| !matches!(item.kind, ItemKind::Test(_) | ItemKind::Bench(_)));
-        let items = items
-            .filter_map(|item| Some((&*item.kind.name()?.node, &item.kind)))
-            .collect();
         Evaluator {
             context,
             sources,
             options,
-            items,
+            items: Items::of(program),
             diagnostics: Vec::new(),
             printed: Vec::new(),
             observations: None,

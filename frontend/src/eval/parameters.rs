@@ -9,6 +9,7 @@ use super::{Evaluator, Result};
 use crate::ast::{Function, ItemKind, Kernel, StaticParam};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
+use crate::source::FileId;
 use crate::stdlib;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -41,7 +42,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let text = text.trim();
         if param.default.is_none() {
-            return match literal(text).or_else(|| self.function_named(text)) {
+            return match literal(text).or_else(|| self.function_named(text, param.span.file)) {
                 Some(value) => Ok(value),
                 None => self.no_value(param, text),
             };
@@ -80,9 +81,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.at_compile_time(|this| this.static_value("a default", default))
     }
 
-    /// The function of the program, or the built-in one, of a name.
-    fn function_named(&self, name: &str) -> Option<Value<'c, 'a>> {
-        if let Some(ItemKind::Function(function)) = self.items.get(name).copied() {
+    /// The function that a file sees, or the built-in one, of a name.
+    fn function_named(&self, name: &str, file: FileId) -> Option<Value<'c, 'a>> {
+        if let Some(ItemKind::Function(function)) = self.items.get(name, file) {
             return Some(Value::Function(function));
         }
         match builtins::lookup(name)? {
@@ -109,8 +110,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ),
             other => format!("expected a function as `{}`", shown(other)),
         };
-        let Some(chosen) = self.function_named(text) else {
-            let functions = self.items.values().filter_map(|item| match item {
+        let Some(chosen) = self.function_named(text, param.span.file) else {
+            let functions = self.items.visible(param.span.file);
+            let functions = functions.filter_map(|item| match item {
                 ItemKind::Function(function) => Some(&*function.name.node),
                 _ => None,
             });

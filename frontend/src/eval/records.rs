@@ -79,7 +79,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// The record of a name.
     fn record_named(&mut self, name: &'a Name) -> Result<&'a Record> {
-        match self.items.get(&*name.node).copied() {
+        match self.items.get(&name.node, name.span.file) {
             Some(ItemKind::Record(record)) => Ok(record),
             Some(other) => {
                 let message = format!("`{}` is no record", name.node);
@@ -87,10 +87,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.error(codes::WRONG_TYPE, name.span, message, label)
             }
             None => {
-                let records = self.items.values().filter_map(|item| match item {
-                    ItemKind::Record(record) => Some(&*record.name.node),
-                    _ => None,
-                });
+                let records = self.items.visible(name.span.file);
+                let records = records.filter_map(|item| Some(&*item.record()?.name.node));
                 match closest(&name.node, records) {
                     None => self.unknown_name(&name.node, name.span),
                     Some(found) => {
@@ -286,7 +284,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Some(of) = base.as_name().filter(|of| self.lookup(of).is_none()) else {
             return Ok(None);
         };
-        let Some(ItemKind::Record(record)) = self.items.get(&**of).copied() else {
+        let named = self.items.get(of, base.span.file);
+        let Some(record) = named.and_then(ItemKind::record) else {
             return Ok(None);
         };
         let call = self.arguments(name.node.clone(), name.span, span, generics, args);

@@ -149,7 +149,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "not possible in a kernel",
             );
         };
-        if let Some(ItemKind::Record(record)) = self.items.get(&*type_name.node) {
+        let item = self.items.get(&type_name.node, type_name.span.file);
+        if let Some(record) = item.and_then(ItemKind::record) {
             let message = format!("the parameter `{name}` is a record");
             let label = "a host passes tensors and numbers";
             let help = format!(
@@ -280,7 +281,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let later = !is_extent && extents.contains(name);
                 let known = symbols.iter().any(|symbol| *symbol.name == **name);
                 // A function or a kernel of that name is no number.
-                let constant = matches!(self.items.get(&**name), Some(ItemKind::Const(_)));
+                let item = self.items.get(name, expr.span.file);
+                let constant = matches!(item, Some(ItemKind::Const(_)));
                 if known || later || scalar || constant || self.lookup(name).is_some() {
                     continue;
                 }

@@ -4,8 +4,7 @@ use super::assign::New;
 use super::values::{Value, elem_name, elem_of};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{
-    Block, Expr, ExprKind, ItemKind, Let, Name, Pattern, PatternKind, Record, Stmt, StmtKind, Type,
-    TypeKind,
+    Block, Expr, ExprKind, Let, Name, Pattern, PatternKind, Record, Stmt, StmtKind, Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
@@ -304,10 +303,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let TypeKind::Named { name, .. } = &ty.kind else {
             return None;
         };
-        match self.items.get(&*name.node)? {
-            ItemKind::Record(record) => Some(record),
-            _ => None,
-        }
+        self.items.get(&name.node, name.span.file)?.record()
     }
 
     /// The element that a name stands for.

@@ -24,7 +24,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ExprKind::Name(name) = &*expr.kind else {
             return false;
         };
-        &**name == NAME && self.lookup(name).is_none() && !self.items.contains_key(NAME)
+        let item = || self.items.get(NAME, expr.span.file);
+        &**name == NAME && self.lookup(name).is_none() && item().is_none()
     }
 
     /// `target.field`.

@@ -120,6 +120,8 @@ pub struct Names {
     pub definitions: Vec<Definition>,
     /// In the order of files and of the text.
     pub uses: Vec<Use>,
+    /// The files of the standard library.
+    library: Vec<FileId>,
 }
 
 impl Names {
@@ -148,14 +150,17 @@ impl Names {
     /// The definitions that can be named at a byte of a file, members aside; of two with a name the inner one.
     pub fn visible(&self, file: FileId, offset: u32) -> Vec<&Definition> {
         let mut found: HashMap<&str, &Definition> = HashMap::new();
+        let of_library = |file: FileId| self.library.contains(&file);
         for definition in &self.definitions {
             let here = match definition.scope {
+                None if of_library(file) && !of_library(definition.span.file) => false,
                 None => !definition.meaning.is_member(),
                 Some(scope) => scope.file == file && scope.start <= offset && offset <= scope.end,
             };
             if here {
                 let inner = |old: &&Definition| match (old.scope, definition.scope) {
                     (Some(old), Some(new)) => new.start >= old.start,
+                    (None, None) => of_library(old.span.file),
                     (_, new) => new.is_some(),
                 };
                 if found.get(&*definition.name).is_none_or(inner) {

@@ -96,3 +96,27 @@ fn what_can_be_named_follows_from_the_place() {
     );
     assert_eq!(visible("b }"), ["Ring", "twice", "a", "b", "k", "t"]);
 }
+
+#[test]
+fn what_a_file_defines_hides_what_the_library_does() {
+    let text = "import \"std/activations.cute\";\nfn sigmoid(x) { x }\nfn f(x) { sigmoid(silu(x)) }";
+    let names = names(text);
+    let use_of = |needle: &str| {
+        let at = text.rfind(needle).expect("there") as u32;
+        let found = names.at(FileId(0), at + 1).expect("a name");
+        names.meanings(found).next().expect("a meaning").span.file
+    };
+    assert_eq!(use_of("sigmoid("), FileId(0));
+    assert_ne!(use_of("silu("), FileId(0));
+    let visible = |file: FileId, name: &str| -> Vec<FileId> {
+        let found = names.visible(file, 0);
+        let named = found.iter().filter(|found| &*found.name == name);
+        named.map(|found| found.span.file).collect()
+    };
+    assert_eq!(visible(FileId(0), "sigmoid"), [FileId(0)]);
+    let library = use_of("silu(");
+    assert_eq!(visible(FileId(0), "silu"), [library]);
+    // The library sees its own alone.
+    assert_eq!(visible(library, "sigmoid"), [library]);
+    assert!(visible(library, "f").is_empty());
+}

@@ -4,13 +4,18 @@ use super::{Definition, Meaning, Names, Use};
 use crate::Program;
 use crate::ast::visit::{self, Visit};
 use crate::ast::*;
-use crate::source::Span;
+use crate::program::Items;
+use crate::source::{FileId, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Finds all names of a program.
 pub fn walk(program: &Program) -> Names {
-    let mut walk = Walk::default();
+    let mut walk = Walk {
+        items: Items::of(program),
+        ..Walk::default()
+    };
+    walk.names.library = program.library.clone();
     for file in &program.files {
         for item in &file.items {
             walk.declare(item);
@@ -31,8 +36,8 @@ pub fn walk(program: &Program) -> Names {
 #[derive(Default)]
 struct Walk<'a> {
     names: Names,
-    /// What every file can name.
-    items: HashMap<&'a str, usize>,
+    /// What files can name.
+    items: Items<'a>,
     /// Fields and functions of records, by their names.
     members: HashMap<&'a str, Vec<usize>>,
     /// Parameters of functions and kernels, for arguments by name.
@@ -44,7 +49,7 @@ struct Walk<'a> {
     parent: Option<usize>,
     /// Whether names that nothing defines are indices.
     in_test: bool,
-    /// Members of what is declared, by the bytes of their names.
+    /// What is declared, by the bytes of its name.
     declared: HashMap<Span, usize>,
 }
 
@@ -81,9 +86,6 @@ impl<'a> Walk<'a> {
             scope: None,
             parent: None,
         });
-        if !matches!(meaning, Meaning::Test | Meaning::Bench) {
-            self.items.entry(&name.node).or_insert(number);
-        }
         match &item.kind {
             ItemKind::Kernel(kernel) => self.declare_parameters(
                 number,
@@ -225,9 +227,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn find(&self, name: &str) -> Option<usize> {
+    /// What a name means here, which is in `file`.
+    fn find(&self, name: &str, file: FileId) -> Option<usize> {
         let bound = self.scopes.iter().rev().find_map(|scope| scope.get(name));
-        bound.or_else(|| self.items.get(name)).copied()
+        let item = || self.declared.get(&self.items.get(name, file)?.name()?.span);
+        bound.or_else(item).copied()
     }
 
     fn used(&mut self, span: Span, definitions: Vec<usize>, is_member: bool) {
@@ -246,7 +250,7 @@ impl<'a> Walk<'a> {
         if self.declared.contains_key(&span) {
             return;
         }
-        let found = self.find(name);
+        let found = self.find(name, span.file);
         self.used(span, found.into_iter().collect(), false);
     }
 
@@ -262,7 +266,10 @@ impl<'a> Walk<'a> {
             _ => callee,
         };
         let of: Vec<usize> = match &*callee.kind {
-            ExprKind::Name(name) => self.find(name).into_iter().collect(),
+            ExprKind::Name(name) => {
+                let found = self.find(name, callee.span.file);
+                found.into_iter().collect()
+            }
             ExprKind::Field { name, .. } => {
                 self.members.get(&*name.node).cloned().unwrap_or_default()
             }
@@ -293,7 +300,7 @@ impl<'a> Walk<'a> {
             param.ty.iter().for_each(|ty| extents.ty(ty));
         }
         for (name, span) in extents.0 {
-            let known = self.find(name).is_some() || crate::eval::is_built_in(name);
+            let known = self.find(name, span.file).is_some() || crate::eval::is_built_in(name);
             if known {
                 continue;
             }
@@ -448,7 +455,8 @@ impl<'a> Visit<'a> for Walk<'a> {
     fn expr(&mut self, expr: &'a Expr) {
         match &*expr.kind {
             ExprKind::Name(name) => {
-                let unknown = self.find(name).is_none() && !crate::eval::is_built_in(name);
+                let unknown =
+                    self.find(name, expr.span.file).is_none() && !crate::eval::is_built_in(name);
                 if self.in_test && unknown && name.len() <= 2 {
                     let around = self.ends.last().copied().unwrap_or(expr.span);
                     let number = self.define(Definition {

@@ -255,31 +255,9 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The error function to about 1e-15: its Maclaurin series near zero, else the continued fraction of
-/// erfc (Abramowitz and Stegun, 7.1.5 and 7.1.14).
+/// The error function.
 pub fn erf(x: f64) -> f64 {
-    let magnitude = x.abs();
-    if x.is_nan() {
-        return x;
-    }
-    if magnitude > 6.0 {
-        return x.signum();
-    }
-    if magnitude < 2.5 {
-        let (mut term, mut sum, mut n) = (x, x, 0.0);
-        while f64::abs(term) > 1e-17 * f64::abs(sum) {
-            n += 1.0;
-            term *= -x * x / n;
-            sum += term / (2.0 * n + 1.0);
-        }
-        return sum * std::f64::consts::FRAC_2_SQRT_PI;
-    }
-    let mut fraction = 0.0;
-    for n in (1..=60).rev() {
-        fraction = f64::from(n) / 2.0 / (magnitude + fraction);
-    }
-    let erfc = (-x * x).exp() / ((magnitude + fraction) * std::f64::consts::PI.sqrt());
-    x.signum() * (1.0 - erfc)
+    libm::erf(x)
 }
 
 #[cfg(test)]

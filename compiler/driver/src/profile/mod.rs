@@ -151,7 +151,7 @@ fn block_launches(
         &mut device,
         0,
     );
-    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let interpreter = Interpreter::new(&sources, &program, &launcher);
     let mut measurements = Vec::new();
     for (name, body) in blocks {
         let result = interpreter.run(name, body, arguments.device.seed);

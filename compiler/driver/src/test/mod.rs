@@ -362,7 +362,7 @@ fn test_file(
         write_stdout(file.header(device.name()).as_bytes())?;
     }
     let launcher = file.launcher(compiler, device);
-    let interpreter = Interpreter::new(&file.sources, file.program.items(), &launcher);
+    let interpreter = Interpreter::new(&file.sources, &file.program, &launcher);
     let tests = file.tests();
     for (number, test) in tests.iter().enumerate() {
         let of = match tests.len() {

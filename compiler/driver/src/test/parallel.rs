@@ -113,7 +113,7 @@ impl Work<'_> {
             let file = &self.files[number];
             let mut launcher = file.launcher(&compiler, device.as_mut());
             launcher.share(&self.kernels[number]);
-            let interpreter = Interpreter::new(&file.sources, file.program.items(), &launcher);
+            let interpreter = Interpreter::new(&file.sources, &file.program, &launcher);
             let tests = file.tests();
             while let Some(job) = next.filter(|(of, _)| *of == number) {
                 let start = Instant::now();

@@ -12,7 +12,6 @@ use cutec_frontend::source::Span;
 use cutec_runtime::DType;
 use cutec_runtime::tensor::ShapeError;
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 impl Interpreter<'_> {
@@ -21,18 +20,19 @@ impl Interpreter<'_> {
         let (Some(name), generics) = callee_name(callee) else {
             return Err(self.not_a_function(callee));
         };
-        let name = &self.called(name);
-        if let Some(function) = self.functions.get(name) {
-            return self.call_function(&Rc::clone(function), args, span);
+        let (name, file) = self.called(name, callee.span.file);
+        let name = &*name;
+        if let Some(function) = self.function(name, file) {
+            return self.call_function(function, args, span);
         }
-        if self.kernels.contains_key(name) {
+        if self.kernel(name, file).is_some() {
             let what = "a launch as a value: a kernel writes to its arguments";
             return Err(TestProblem::NotHere { what }.at(span));
         }
         if let Some(fill) = Fill::by_name(name, 0.0, 1.0) {
             return self.make_tensor(name, fill, generics, args, span);
         }
-        match &**name {
+        match name {
             "size" | "rank" => self.size(name, generics, args, span),
             "full" => self.full(generics, args, span),
             "max" | "min" => self.call_numbers(name, args, span),

@@ -91,12 +91,13 @@ impl Interpreter<'_> {
     }
 
     fn name(&self, name: &Arc<str>, span: Span) -> Result<Value, Stop> {
-        if let Some(value) = self.value(name) {
+        if let Some(value) = self.value(name, span.file) {
             self.weigh(&value, span)?;
             return Ok(value);
         }
-        if self.functions.contains_key(name) || builtin::number_function(name).is_some() {
-            return Ok(Value::Function(Arc::clone(name)));
+        let function = self.function(name, span.file);
+        if function.is_some() || builtin::number_function(name).is_some() {
+            return Ok(Value::Function(Arc::clone(name), span.file));
         }
         Err(self.unknown(name, span))
     }

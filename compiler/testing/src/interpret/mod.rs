@@ -13,12 +13,12 @@ use super::index::lower::Names;
 use super::launch::Launcher;
 use super::problem::{Stop, TestProblem, elsewhere};
 use super::value::Value;
-use cutec_frontend::ast::{Arg, Block, Expr, ExprKind, Function, Item, ItemKind, Kernel};
+use cutec_frontend::ast::{Arg, Block, Expr, ExprKind, Function, ItemKind, Kernel};
 use cutec_frontend::parser::words;
-use cutec_frontend::source::{SourceMap, Span};
+use cutec_frontend::source::{FileId, SourceMap, Span};
+use cutec_frontend::{Items, Program};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Statements and calls that one block may take.
@@ -44,9 +44,7 @@ pub struct BlockReport {
 /// Evaluates blocks over the items of a program.
 pub struct Interpreter<'a> {
     sources: &'a SourceMap,
-    functions: HashMap<Arc<str>, Rc<Function>>,
-    kernels: HashMap<Arc<str>, &'a Kernel>,
-    constants: HashMap<Arc<str>, &'a Expr>,
+    items: Items<'a>,
     launcher: &'a dyn Launcher,
     /// Scopes of the running function, innermost last.
     scopes: RefCell<Vec<HashMap<Arc<str>, Variable>>>,
@@ -78,35 +76,11 @@ enum Flow {
 }
 
 impl<'a> Interpreter<'a> {
-    /// An interpreter over `items`, the items of a file and of all that it imports.
-    pub fn new(
-        sources: &'a SourceMap,
-        items: impl IntoIterator<Item = &'a Item>,
-        launcher: &'a dyn Launcher,
-    ) -> Self {
-        let mut functions = HashMap::new();
-        let mut kernels = HashMap::new();
-        let mut constants = HashMap::new();
-        for item in items {
-            match &item.kind {
-                ItemKind::Function(function) => {
-                    let name = Arc::clone(&function.name.node);
-                    functions.insert(name, Rc::new(function.clone()));
-                }
-                ItemKind::Kernel(kernel) => {
-                    kernels.insert(Arc::clone(&kernel.name.node), kernel);
-                }
-                ItemKind::Const(constant) => {
-                    constants.insert(Arc::clone(&constant.name.node), &constant.value);
-                }
-                _ => {}
-            }
-        }
+    /// An interpreter over the items of a file and of all that it imports.
+    pub fn new(sources: &'a SourceMap, program: &'a Program, launcher: &'a dyn Launcher) -> Self {
         Self {
             sources,
-            functions,
-            kernels,
-            constants,
+            items: Items::of(program),
             launcher,
             scopes: RefCell::new(Vec::new()),
             calls: Cell::new(0),
@@ -204,8 +178,7 @@ impl<'a> Interpreter<'a> {
             let what = "a call of this";
             return TestProblem::NotHere { what }.at(callee.span);
         };
-        let own = self.functions.keys().chain(self.kernels.keys());
-        let mut known = own.map(|name| &**name).chain(builtin::names());
+        let mut known = self.callable(callee.span.file).chain(builtin::names());
         TestProblem::UnknownFunction {
             name: self.sources.snippet(callee.span).to_owned(),
             closest: known.find(|known| *known == &*name.node).map(str::to_owned),
@@ -214,14 +187,30 @@ impl<'a> Interpreter<'a> {
     }
 
     fn unknown_function(&self, name: &str, span: Span) -> Stop {
-        let own = self.functions.keys().chain(self.kernels.keys());
-        let known = own.map(|name| &**name).chain(builtin::names());
+        let known = self.callable(span.file).chain(builtin::names());
         let closest = match elsewhere(name) {
             Some(_) => None,
             None => words::closest(name, known).map(str::to_owned),
         };
         let name = name.to_owned();
         TestProblem::UnknownFunction { name, closest }.at(span)
+    }
+
+    /// The names of the functions and kernels that a file sees.
+    fn callable(&self, file: FileId) -> impl Iterator<Item = &'a str> {
+        self.items.visible(file).filter_map(|item| match item {
+            ItemKind::Function(function) => Some(&*function.name.node),
+            ItemKind::Kernel(kernel) => Some(&*kernel.name.node),
+            _ => None,
+        })
+    }
+
+    /// The kernel of a name in a file.
+    fn kernel(&self, name: &str, file: FileId) -> Option<&'a Kernel> {
+        match self.items.get(name, file)? {
+            ItemKind::Kernel(kernel) => Some(kernel),
+            _ => None,
+        }
     }
 
     fn step(&self, span: Span) -> Result<(), Stop> {
@@ -254,7 +243,7 @@ impl<'a> Interpreter<'a> {
 }
 
 impl Names for Interpreter<'_> {
-    fn value(&self, name: &str) -> Option<Value> {
+    fn value(&self, name: &str, file: FileId) -> Option<Value> {
         let found = self
             .scopes
             .borrow()
@@ -264,14 +253,14 @@ impl Names for Interpreter<'_> {
         if found.is_some() {
             return found;
         }
-        if let Some(constant) = self.constants.get(name) {
+        if let Some(ItemKind::Const(constant)) = self.items.get(name, file) {
             // A constant sees other constants, not the scopes of whoever uses it.
             if self.calls.get() == MAX_CALLS {
                 return None;
             }
             self.calls.set(self.calls.get() + 1);
             let outside = self.scopes.replace(Vec::new());
-            let value = self.expr(constant).ok();
+            let value = self.expr(&constant.value).ok();
             *self.scopes.borrow_mut() = outside;
             self.calls.set(self.calls.get() - 1);
             return value;
@@ -279,19 +268,32 @@ impl Names for Interpreter<'_> {
         name.parse().ok().map(Value::DType)
     }
 
-    fn function(&self, name: &str) -> Option<Rc<Function>> {
-        self.functions.get(name).cloned()
+    fn function(&self, name: &str, file: FileId) -> Option<&Function> {
+        let item = match self.items.own(name, file) {
+            None if builtin::is_known(name) => None,
+            None => self.items.get(name, file),
+            own => own,
+        };
+        match item? {
+            ItemKind::Function(function) => Some(function),
+            _ => None,
+        }
     }
 
     fn scalar(&self, expr: &Expr) -> Result<Value, Stop> {
         self.expr(expr)
     }
 
-    fn closest(&self, name: &str) -> Option<String> {
+    fn closest(&self, name: &str, file: FileId) -> Option<String> {
         let scopes = self.scopes.borrow();
-        let variables = scopes.iter().flat_map(HashMap::keys);
-        let known = variables.chain(self.constants.keys());
-        words::closest(name, known.map(|name| &**name)).map(str::to_owned)
+        let variables = scopes
+            .iter()
+            .flat_map(|scope| scope.keys().map(|name| &**name));
+        let constants = self.items.visible(file).filter_map(|item| match item {
+            ItemKind::Const(constant) => Some(&*constant.name.node),
+            _ => None,
+        });
+        words::closest(name, variables.chain(constants)).map(str::to_owned)
     }
 }
 

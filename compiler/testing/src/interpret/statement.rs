@@ -246,16 +246,22 @@ impl Interpreter<'_> {
             Some("assert_eq") => assertion::assert_eq(self, args, expr.span),
             Some("assert_close") => assertion::assert_close(self, args, expr.span),
             Some("assert") => assertion::assert(self, args, expr.span),
-            Some(name) if self.kernels.contains_key(name) => {
-                self.launch(name, generics, args, expr.span)
-            }
-            _ => self.expr(expr).map(|_| ()),
+            name => match name.and_then(|name| self.kernel(name, callee.span.file)) {
+                Some(kernel) => self.launch(kernel, generics, args, expr.span),
+                None => self.expr(expr).map(|_| ()),
+            },
         }
     }
 
-    fn launch(&self, name: &str, generics: &[Arg], args: &[Arg], span: Span) -> Result<(), Stop> {
+    fn launch(
+        &self,
+        kernel: &Kernel,
+        generics: &[Arg],
+        args: &[Arg],
+        span: Span,
+    ) -> Result<(), Stop> {
+        let name = &*kernel.name.node;
         assertion::none_named(args, name)?;
-        let kernel = self.kernels[name];
         let defines = self.defines(kernel, generics)?;
         let mut arguments = Vec::with_capacity(args.len());
         for arg in args {

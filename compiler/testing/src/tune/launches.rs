@@ -105,7 +105,7 @@ pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
     let gpu = device.gpu();
     let launcher = launcher(request, &compiler, &sources, device.as_mut());
     launcher.record();
-    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let interpreter = Interpreter::new(&sources, &program, &launcher);
     let ran = interpreter.run(&bench.name.node, &bench.body, request.seed);
     let recorded = launcher.take_recorded();
     request.go_on()?;
@@ -198,7 +198,7 @@ pub(super) fn with_plan(request: &Request<'_>, plan: &Plan) -> Result<(), TuneEr
     let mut device = open_device(first_device(request), &request.cancel)?;
     let mut launcher = launcher(request, &compiler, &sources, device.as_mut());
     launcher.use_plan(plan);
-    let interpreter = Interpreter::new(&sources, program.items(), &launcher);
+    let interpreter = Interpreter::new(&sources, &program, &launcher);
     let ran = interpreter.run(&bench.name.node, &bench.body, request.seed);
     request.go_on()?;
     match ran {

@@ -25,7 +25,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return None;
         };
         let name = callee.as_name().filter(|name| &***name == "dot")?;
-        if self.lookup("dot").is_some() || self.items.contains_key("dot") {
+        let item = self.items.get("dot", callee.span.file);
+        if self.lookup("dot").is_some() || item.is_some() {
             return None;
         }
         let call = self.arguments(name.clone(), callee.span, value.span, &[], args);

@@ -11,9 +11,8 @@ use super::super::problem::{Stop, TestProblem};
 use super::super::value::Value;
 use super::{Affine, Elements, Node, Operation, Program, Variable};
 use cutec_frontend::ast::{BinaryOp, Expr, ExprKind, Function, Name, UnaryOp};
-use cutec_frontend::source::Span;
+use cutec_frontend::source::{FileId, Span};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Indices of a result; variables of reductions are numbered from here.
@@ -25,29 +24,30 @@ const MAX_INLINING: u32 = 64;
 
 /// Where names come from.
 pub trait Names {
-    /// The value of a name, if it has one.
-    fn value(&self, name: &str) -> Option<Value>;
-    /// The function of this name.
-    fn function(&self, name: &str) -> Option<Rc<Function>>;
+    /// The value of a name in a file, if it has one.
+    fn value(&self, name: &str, file: FileId) -> Option<Value>;
+    /// The function that a file calls by this name, unless that is one of [`builtin`](crate::builtin): those come before the
+    /// library's, which are of f32.
+    fn function(&self, name: &str, file: FileId) -> Option<&Function>;
     /// Evaluates an expression without index variables.
     ///
     /// # Errors
     /// What is wrong with it.
     fn scalar(&self, expr: &Expr) -> Result<Value, Stop>;
     /// The known name that is most like an unknown one, if one is like it at all.
-    fn closest(&self, name: &str) -> Option<String>;
+    fn closest(&self, name: &str, file: FileId) -> Option<String>;
     /// The error of a name that nothing has.
     fn unknown(&self, name: &str, span: Span) -> Stop {
-        let closest = self.closest(name);
+        let closest = self.closest(name, span.file);
         let name = name.to_owned();
         TestProblem::UnknownName { name, closest }.at(span)
     }
 
-    /// The name of the function that is called by a name, which may be that of a variable.
-    fn called(&self, name: &Arc<str>) -> Arc<str> {
-        match self.value(name) {
-            Some(Value::Function(function)) => function,
-            _ => Arc::clone(name),
+    /// The name of the function that is called by a name, which may be that of a variable, and the file that names it so.
+    fn called(&self, name: &Arc<str>, file: FileId) -> (Arc<str>, FileId) {
+        match self.value(name, file) {
+            Some(Value::Function(function, file)) => (function, file),
+            _ => (Arc::clone(name), file),
         }
     }
 }
@@ -213,7 +213,7 @@ impl<'a> Lowerer<'a> {
         for (number, variable) in self.free.iter().chain(&self.reduced).enumerate() {
             let Some(extent) = variable.extent.or(variable.at_most) else {
                 let name = variable.name.clone();
-                let closest = self.names.closest(&name);
+                let closest = self.names.closest(&name, variable.span.file);
                 return Err(TestProblem::NoRange { name, closest }.at(variable.span));
             };
             let ranged = Variable {
@@ -290,7 +290,7 @@ impl<'a> Lowerer<'a> {
         if let Some((_, binding)) = bound {
             return Ok(binding.clone());
         }
-        if let Some(value) = self.names.value(name) {
+        if let Some(value) = self.names.value(name, span.file) {
             return Ok(Binding::Value(value));
         }
         if self.inlined > 0 {

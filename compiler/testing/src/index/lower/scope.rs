@@ -33,9 +33,10 @@ impl Lowerer<'_> {
         let Some(name) = callee.as_name() else {
             return self.scalar(expr);
         };
-        let name = &self.names.called(name);
-        if let Some(function) = self.names.function(name) {
-            return self.inline(&function, args, expr.span);
+        let (name, file) = self.names.called(name, callee.span.file);
+        let name = &*name;
+        if let Some(function) = self.names.function(name, file) {
+            return self.inline(function, args, expr.span);
         }
         if let Some(named) = args.iter().find_map(|arg| arg.name.as_ref()) {
             return Err(TestProblem::NoSuchArgument {
@@ -44,7 +45,7 @@ impl Lowerer<'_> {
             }
             .at(named.span));
         }
-        let operation = match &**name {
+        let operation = match name {
             "max" => Some(Operation::Max),
             "min" => Some(Operation::Min),
             _ => None,
