@@ -30,7 +30,14 @@ const SCALAR: [&str; 3] = [
 pub(super) fn is_elementwise(op: IrOp) -> bool {
     match Op::of(op) {
         Some(Op::ArithOp(_) | Op::VectorOp(VectorOp::Broadcast)) => true,
-        Some(Op::LlvmOp(LlvmOp::IntrFma | LlvmOp::IntrAbs)) => true,
+        Some(Op::LlvmOp(
+            LlvmOp::IntrFma
+            | LlvmOp::IntrAbs
+            | LlvmOp::IntrBitreverse
+            | LlvmOp::IntrCtlz
+            | LlvmOp::IntrCtpop
+            | LlvmOp::IntrCttz,
+        )) => true,
         Some(Op::LlvmOp(LlvmOp::CallIntrinsic)) => calls(op, &OVERLOADED) || calls(op, &SCALAR),
         _ => false,
     }

@@ -99,7 +99,8 @@ fn what_can_be_named_follows_from_the_place() {
 
 #[test]
 fn what_a_file_defines_hides_what_the_library_does() {
-    let text = "import \"std/activations.cute\";\nfn sigmoid(x) { x }\nfn f(x) { sigmoid(silu(x)) }";
+    let text =
+        "import \"std/activations.cute\";\nfn sigmoid(x) { x }\nfn f(x) { sigmoid(silu(x)) }";
     let names = names(text);
     let use_of = |needle: &str| {
         let at = text.rfind(needle).expect("there") as u32;

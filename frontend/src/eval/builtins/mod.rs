@@ -28,6 +28,7 @@ mod arguments;
 mod assume;
 mod atomic;
 mod atoms;
+mod bits;
 pub mod builtin;
 mod bulk;
 mod cluster;

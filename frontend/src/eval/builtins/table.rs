@@ -2,8 +2,8 @@
 
 use super::builtin::{Builtin, Kind, Lowering, Parameter, Receiver};
 use super::{
-    assume, atomic, atoms, bulk, cluster, layout, math, mbarrier, memory, methods, pdl, reduce,
-    registers, roles, tensor, text, tile, tiled, tma, tma_desc, warp,
+    assume, atomic, atoms, bits, bulk, cluster, layout, math, mbarrier, memory, methods, pdl,
+    reduce, registers, roles, tensor, text, tile, tiled, tma, tma_desc, warp,
 };
 use crate::eval::rounding;
 use cutec_dialects::atoms::Wgmma;
@@ -23,6 +23,7 @@ pub struct Family {
 pub const FAMILIES: &[Family] = &[
     family("registers", registers::TABLE),
     family("numbers", math::TABLE),
+    family("bits", bits::TABLE),
     family("assumptions", assume::TABLE),
     family("layouts", layout::TABLE),
     family("tensors", tensor::TABLE),
