@@ -24,6 +24,7 @@ mod elsewhere;
 pub mod eval;
 pub mod format;
 pub mod lexer;
+pub mod library;
 pub mod names;
 pub mod parser;
 pub mod program;

@@ -2,12 +2,14 @@
 //!
 //! `import` includes a file once, however often and from wherever it is named; files may import
 //! each other. All items of all files share one set of names, those of the standard library another one
-//! behind it ([`Items`]); tests and benches belong to their file. No record contains itself.
+//! behind it ([`Items`]); tests and benches belong to their file. No record contains itself. Items of the
+//! library are parsed when they are asked for ([`LibraryFile`]).
 
 use crate::ast::{File, Item, ItemKind, Record};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
+use crate::library::{LibraryFile, LibraryItem};
 use crate::parser::{parse_file, words::closest};
-use crate::source::{FileId, SourceLoader, SourceMap, Span};
+use crate::source::{FileId, LoadedSource, SourceLoader, SourceMap, Span};
 use crate::stdlib;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -109,8 +111,8 @@ fn import_help(path: &str) -> Option<String> {
 pub struct Program {
     /// The root file is the first; each file stands before those that it imports.
     pub files: Vec<File>,
-    /// Those of them that are of the standard library.
-    pub library: Vec<FileId>,
+    /// The files of the standard library that they need.
+    pub library: Vec<LibraryFile>,
 }
 
 impl Program {
@@ -119,9 +121,29 @@ impl Program {
         self.files.first()
     }
 
-    /// All items of all files.
+    /// All items of all files but for the library's, which has no kernels, tests or benches.
     pub fn items(&self) -> impl Iterator<Item = &Item> {
         self.files.iter().flat_map(|file| &file.items)
+    }
+
+    /// All items of the library, parsed.
+    pub fn library_items(&self) -> impl Iterator<Item = &Item> {
+        let items = self.library.iter().flat_map(|file| &file.items);
+        items.map(LibraryItem::item)
+    }
+
+    /// Takes a file of the library in, with those that it imports.
+    fn add_library(&mut self, map: &mut SourceMap, loaded: LoadedSource) {
+        if map.find(&loaded.name).is_some() {
+            return;
+        }
+        let text = loaded.text.clone();
+        let file = LibraryFile::new(map.add(loaded.name, loaded.text), &text);
+        let imported: Vec<_> = file.imports().filter_map(stdlib::load).collect();
+        self.library.push(file);
+        for loaded in imported.into_iter().flatten() {
+            self.add_library(map, loaded);
+        }
     }
 }
 
@@ -132,55 +154,49 @@ impl Program {
 #[derive(Debug, Default)]
 pub struct Items<'a> {
     own: FxHashMap<&'a str, &'a ItemKind>,
-    library: FxHashMap<&'a str, &'a ItemKind>,
-    library_files: &'a [FileId],
+    library: FxHashMap<&'a str, &'a LibraryItem>,
+    library_files: Vec<FileId>,
 }
 
 impl<'a> Items<'a> {
     /// The items of a program but for tests and benches; of several with a name the first one.
     pub fn of(program: &'a Program) -> Self {
-        let mut items = Items {
-            library_files: &program.library,
-            ..Items::default()
-        };
+        let mut items = Items::default();
         for item in program.items().filter(|item| item.kind.is_shared()) {
             if let Some(name) = item.kind.name() {
-                let names = match items.is_library(name.span.file) {
-                    true => &mut items.library,
-                    false => &mut items.own,
-                };
-                names.entry(&*name.node).or_insert(&item.kind);
+                items.own.entry(&name.node).or_insert(&item.kind);
             }
+        }
+        for file in &program.library {
+            items.library_files.push(file.id);
+            let named = file.items.iter().map(|item| (item.name(), item));
+            items.library.extend(named);
         }
         items
     }
 
     /// What a name means in a file.
     pub fn get(&self, name: &str, file: FileId) -> Option<&'a ItemKind> {
-        self.own(name, file)
-            .or_else(|| self.library.get(name).copied())
+        let library = || Some(&self.library.get(name)?.item().kind);
+        self.own(name, file).or_else(library)
     }
 
     /// What a name means in a file, unless that is of the library.
     pub fn own(&self, name: &str, file: FileId) -> Option<&'a ItemKind> {
-        match self.is_library(file) {
+        match self.library_files.contains(&file) {
             true => None,
             false => self.own.get(name).copied(),
         }
     }
 
-    /// All items that a file sees.
-    pub fn visible(&self, file: FileId) -> impl Iterator<Item = &'a ItemKind> {
-        let own = (!self.is_library(file)).then_some(&self.own);
-        let hidden = move |name: &str| own.is_some_and(|own| own.contains_key(name));
-        let library = self.library.iter().filter(move |(name, _)| !hidden(name));
-        let own = own.into_iter().flat_map(FxHashMap::values);
-        own.chain(library.map(|(_, item)| item)).copied()
-    }
-
-    /// Whether a file is one of the standard library.
-    pub fn is_library(&self, file: FileId) -> bool {
-        self.library_files.contains(&file)
+    /// The names of all items of some keywords that a file sees.
+    pub fn names(&self, file: FileId, keywords: &[&str]) -> impl Iterator<Item = &'a str> {
+        let own = self.own.iter().map(|(name, kind)| (*name, kind.keyword()));
+        let own = own.filter(move |_| !self.library_files.contains(&file));
+        let library = self.library.iter();
+        let library = library.map(|(name, item)| (*name, item.keyword()));
+        let wanted = move |(name, keyword)| keywords.contains(&keyword).then_some(name);
+        own.chain(library).filter_map(wanted)
     }
 }
 
@@ -218,12 +234,9 @@ pub fn load_imports(
             let is_library = of_library.is_some();
             let loaded = of_library.unwrap_or_else(|| loader.load(&importer, &import.path.node));
             match loaded {
+                Ok(loaded) if is_library => program.add_library(map, loaded),
                 Ok(loaded) if map.find(&loaded.name).is_some() => {}
-                Ok(loaded) => {
-                    let id = map.add(loaded.name, loaded.text);
-                    program.library.extend(is_library.then_some(id));
-                    queue.push(id);
-                }
+                Ok(loaded) => queue.push(map.add(loaded.name, loaded.text)),
                 Err(reason) => {
                     let path = import.path.node.clone();
                     let problem = ProgramProblem::Import { path, reason };
@@ -291,8 +304,7 @@ fn leads_to<'a>(to: &Record, from: &'a Record, items: &Items<'a>) -> Option<Vec<
 }
 
 fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
-    let mut of_program: HashMap<&str, (&'static str, Span)> = HashMap::new();
-    let mut of_library = of_program.clone();
+    let mut shared: HashMap<&str, (&'static str, Span)> = HashMap::new();
     for file in &program.files {
         let mut own: HashMap<&str, (&'static str, Span)> = HashMap::new();
         for item in &file.items {
@@ -300,9 +312,8 @@ fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
                 continue;
             };
             let names = match item.kind.is_shared() {
+                true => &mut shared,
                 false => &mut own,
-                true if program.library.contains(&file.id) => &mut of_library,
-                true => &mut of_program,
             };
             match names.get(&*name.node) {
                 Some(&(keyword, first)) => {

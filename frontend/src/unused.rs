@@ -39,8 +39,7 @@ pub fn unused(program: &Program) -> Vec<Diagnostic> {
     let mut walk = Walk::default();
     let mut others = Walk::default();
     // The library names nothing of a program.
-    let own = |file: &&File| !program.library.contains(&file.id);
-    for file in program.files.iter().filter(own) {
+    for file in &program.files {
         let walk = if std::ptr::eq(file, root) {
             &mut walk
         } else {

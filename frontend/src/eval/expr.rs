@@ -264,8 +264,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 .flat_map(|scope| scope.keys())
                 .map(|key| key.to_string()),
         );
-        let items = self.items.visible(span.file).filter_map(ItemKind::name);
-        candidates.extend(items.map(|name| name.node.to_string()));
+        let items = ["fn", "kernel", "record", "const"];
+        candidates.extend(self.items.names(span.file, &items).map(str::to_owned));
         candidates.extend(
             Elem::ALL
                 .iter()

@@ -111,11 +111,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => format!("expected a function as `{}`", shown(other)),
         };
         let Some(chosen) = self.function_named(text, param.span.file) else {
-            let functions = self.items.visible(param.span.file);
-            let functions = functions.filter_map(|item| match item {
-                ItemKind::Function(function) => Some(&*function.name.node),
-                _ => None,
-            });
+            let functions = self.items.names(param.span.file, &["fn"]);
             let help = match (closest(text, functions), stdlib::file_of(text)) {
                 (_, Some(file)) => Some(format!(
                     "it is in the standard library: `import \"{file}\";`"

@@ -87,8 +87,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.error(codes::WRONG_TYPE, name.span, message, label)
             }
             None => {
-                let records = self.items.visible(name.span.file);
-                let records = records.filter_map(|item| Some(&*item.record()?.name.node));
+                let records = self.items.names(name.span.file, &["record"]);
                 match closest(&name.node, records) {
                     None => self.unknown_name(&name.node, name.span),
                     Some(found) => {

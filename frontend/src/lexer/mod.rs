@@ -156,10 +156,22 @@ fn look_alike(found: char) -> Option<&'static str> {
 
 /// Splits a text into tokens. What is no token is reported and left out.
 pub fn lex<'s>(file: FileId, text: &'s str, diagnostics: &mut Vec<Diagnostic>) -> Lexed<'s> {
+    lex_part(file, text, 0..text.len(), diagnostics)
+}
+
+/// The same of a part of a text, which begins and ends between tokens.
+pub fn lex_part<'s>(
+    file: FileId,
+    text: &'s str,
+    part: Range<usize>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Lexed<'s> {
     let mut out = Lexed::default();
     let mut last_bad_end = None;
     let mut skip_to = 0;
-    for (result, range) in Token::lexer(text).spanned() {
+    let mut lexer = Token::lexer(&text[..part.end]);
+    lexer.bump(part.start);
+    for (result, range) in lexer.spanned() {
         let (start, end) = (range.start as u32, range.end as u32);
         match result {
             Ok(Token::Comment(comment)) => {

@@ -15,16 +15,12 @@ pub fn walk(program: &Program) -> Names {
         items: Items::of(program),
         ..Walk::default()
     };
-    walk.names.library = program.library.clone();
-    for file in &program.files {
-        for item in &file.items {
-            walk.declare(item);
-        }
+    walk.names.library = program.library.iter().map(|file| file.id).collect();
+    for item in program.items().chain(program.library_items()) {
+        walk.declare(item);
     }
-    for file in &program.files {
-        for item in &file.items {
-            walk.item(item);
-        }
+    for item in program.items().chain(program.library_items()) {
+        walk.item(item);
     }
     let mut names = walk.names;
     names

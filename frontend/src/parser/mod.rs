@@ -18,7 +18,7 @@ use crate::ast::{Block, File, Item, ItemKind};
 use crate::diagnostics::Diagnostic;
 use crate::elsewhere;
 use crate::grammar::ItemParser;
-use crate::lexer::{DocLine, Lexeme, Token, balance::balance, classify::classify, lex};
+use crate::lexer::{DocLine, Lexeme, Token, balance::balance, classify::classify, lex_part};
 use crate::source::{FileId, SourceMap, Span};
 use context::ParseContext;
 use error::SyntaxProblem;
@@ -38,8 +38,33 @@ pub fn parse_file(map: &SourceMap, file: FileId, diagnostics: &mut Vec<Diagnosti
 
 /// Parses the text of a file.
 pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -> File {
+    let (docs, items) = parse_range(file, text, 0..text.len(), diagnostics);
+    File {
+        id: file,
+        docs,
+        items,
+    }
+}
+
+/// Parses the items in a part of a text, which begins and ends between items.
+pub fn parse_part(
+    file: FileId,
+    text: &str,
+    part: Range<usize>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Item> {
+    parse_range(file, text, part, diagnostics).1
+}
+
+/// The `//!` lines and the items in a part of a text.
+fn parse_range(
+    file: FileId,
+    text: &str,
+    part: Range<usize>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<Arc<str>>, Vec<Item>) {
     let mut found = Vec::new();
-    let lexed = lex(file, text, &mut found);
+    let lexed = lex_part(file, text, part, &mut found);
     let lexemes = classify(&balance(file, text, &lexed.lexemes, &mut found));
     let mut reported: Vec<Span> = found.iter().map(Diagnostic::span).collect();
     reported.sort();
@@ -67,11 +92,7 @@ pub fn parse_text(file: FileId, text: &str, diagnostics: &mut Vec<Diagnostic>) -
     found.sort_by_key(|diagnostic| (diagnostic.span().start, diagnostic.code));
     found.dedup();
     diagnostics.append(&mut found);
-    File {
-        id: file,
-        docs,
-        items,
-    }
+    (docs, items)
 }
 
 /// The items of a balanced file: each begins with a keyword, or is something else up to the next.

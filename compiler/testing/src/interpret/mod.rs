@@ -198,11 +198,7 @@ impl<'a> Interpreter<'a> {
 
     /// The names of the functions and kernels that a file sees.
     fn callable(&self, file: FileId) -> impl Iterator<Item = &'a str> {
-        self.items.visible(file).filter_map(|item| match item {
-            ItemKind::Function(function) => Some(&*function.name.node),
-            ItemKind::Kernel(kernel) => Some(&*kernel.name.node),
-            _ => None,
-        })
+        self.items.names(file, &["fn", "kernel"])
     }
 
     /// The kernel of a name in a file.
@@ -289,10 +285,7 @@ impl Names for Interpreter<'_> {
         let variables = scopes
             .iter()
             .flat_map(|scope| scope.keys().map(|name| &**name));
-        let constants = self.items.visible(file).filter_map(|item| match item {
-            ItemKind::Const(constant) => Some(&*constant.name.node),
-            _ => None,
-        });
+        let constants = self.items.names(file, &["const"]);
         words::closest(name, variables.chain(constants)).map(str::to_owned)
     }
 }
