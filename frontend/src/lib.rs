@@ -6,7 +6,7 @@
 //! - [`lexer`], tokens.
 //! - `grammar.lalrpop` and [`parser`], syntax, error recovery.
 //! - [`ast`], the syntax tree. Its module page says how each part of the language looks in it.
-//! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk.
+//! - [`program`], a file with all that it imports; [`stdlib`], files that need no disk; [`library`], their items.
 //! - [`names`], what each name means, for editors.
 //! - `elsewhere`, what newcomers type, and what to write instead.
 //! - [`format`](mod@format), the text of a file in the one style there is.

@@ -5,7 +5,7 @@
 //! reference is a number.
 
 use super::index::Program;
-use super::index::lower::{self, Assignment};
+use super::index::lower::{self, Valued};
 use super::interpret::{Interpreter, wrong_kind};
 use super::problem::{Stop, TestProblem, Tolerance};
 use super::value::{Kind, Value};
@@ -239,7 +239,7 @@ pub fn assign_elements(
             }
         }
     }
-    let Assignment { program, integer } =
+    let Valued { program, integer } =
         lower::lower_assignment(interpreter, &computed, value, &free)?;
     if interpreter.checks() {
         return Ok(());

@@ -6,6 +6,7 @@ use super::values::Value;
 use super::{Evaluator, Frame, MAX_CALLS, Result, Stop, builtins, problem};
 use crate::ast::{Arg, Expr, ExprKind, Function, RECEIVER};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::elsewhere;
 use crate::source::Span;
 use std::sync::Arc;
 
@@ -141,13 +142,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Type(elem) => self.conversion(*elem, call),
             Value::Builtin(builtin) => builtins::call(self, builtin, call),
             other => {
-                let found = other.describe();
-                self.error(
-                    codes::WRONG_TYPE,
-                    call.name_span,
-                    format!("{found} cannot be called"),
-                    "not a function",
-                )
+                let message = format!("{} cannot be called", other.describe());
+                let (span, label) = (call.name_span, "not a function");
+                let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, label);
+                let item = self.items.get(&call.name, span.file);
+                let help = match item.is_some() || builtins::lookup(&call.name).is_some() {
+                    true => Some("a variable of this name hides the function: call it otherwise"),
+                    false => elsewhere::names::here(&call.name),
+                };
+                Err(self.report(match help {
+                    Some(help) => diagnostic.with_help(help),
+                    None => diagnostic,
+                }))
             }
         }
     }

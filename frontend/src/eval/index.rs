@@ -73,7 +73,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => {
                 let coord = self.coordinate(indices)?;
                 self.check_index_count(&value, indices.len(), (base.span, span))?;
-                match self.is_slice(&coord) {
+                let is_tile = matches!(value, Value::Tile(_));
+                match self.is_slice(&coord) && !is_tile {
                     true => self.op(
                         CuteOp::Slice,
                         "[]",
@@ -200,7 +201,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         what,
                         other,
                         span,
-                        "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; an element of the tensor is `x[i, j]`",
+                        "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; a column is `gather(x, (iota(16, 1), j))`, an element of the tensor `x[i, j]`",
                     ),
                     Value::Scalar(_) => self.expected_with_help(
                         what,

@@ -164,22 +164,25 @@ impl Interpreter<'_> {
         })
     }
 
-    /// An expression of index notation without indices of its own: one number.
+    /// An expression of index notation without indices of its own: one number, an integer if all are that it is made of.
     fn number(&self, expr: &Expr) -> Result<Value, Stop> {
-        let program = lower::lower(self, &[expr], &[])?;
-        if let Some(index) = program.variables[..program.free].first() {
-            return Err(self.unknown(&index.name, expr.span));
-        }
+        let lower::Valued { program, integer } = lower::lower_number(self, expr)?;
         if self.checks() {
             self.guesses.set(true);
-            return Ok(Value::Float(f64::NAN));
+            return Ok(match integer {
+                true => Value::Int(1),
+                false => Value::Float(f64::NAN),
+            });
         }
         let number = program.fold(
             || f64::NAN,
             |_, block| block.roots[0][0],
             |a, b| if a.is_nan() { b } else { a },
         );
-        Ok(Value::Float(number))
+        Ok(match integer {
+            true => Value::Int(number as i64),
+            false => Value::Float(number),
+        })
     }
 }
 

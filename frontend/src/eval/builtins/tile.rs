@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of_tiles("full", |ev, call| filled(ev, call, call.arg(0)), "A tile of one number.")
         .generic(TYPE)
         .takes(&[arg("value", Kind::Number), EXTENT, EXTENTS]),
-    of_tiles("iota", |ev, call| ev.iota(call), "The coordinate along an axis within the tile, an i32.")
+    of_tiles("iota", |ev, call| ev.iota(call), "The coordinate along an axis within the tile, an i32; along the one axis that is longer than 1, unless told.")
         .takes(&[EXTENT, EXTENTS, named("axis", Kind::Integer, "…")]),
     of_tiles("transpose", |ev, call| ev.transpose(call), "The tile with its two axes exchanged.").takes(&[X]),
     of_tiles("reshape", |ev, call| ev.reshape(call), "The elements of a tile, the last axis the fastest, in another shape of as many.").takes(&[X, EXTENT, EXTENTS]),

@@ -165,7 +165,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let extents = call.args.iter().filter(|arg| arg.name.is_none());
         let extents: Vec<_> = extents.collect();
         let shape = self.given_shape(&extents, call.span)?;
-        let axis = self.axis(call, &shape)?;
+        // It counts along the one axis that there is to count along, unless told.
+        let mut long = (0..shape.len()).filter(|axis| shape[*axis] != 1);
+        let axis = match (call.named("axis"), long.next(), long.next()) {
+            (None, axis, None) => axis.unwrap_or(0),
+            _ => self.axis(call, &shape)?,
+        };
         self.iota_along(&shape, axis, call.span)
     }
 

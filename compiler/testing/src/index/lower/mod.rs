@@ -66,12 +66,28 @@ pub fn lower(names: &dyn Names, exprs: &[&Expr], result: &[(Name, i64)]) -> Resu
     lowerer.finish(roots)
 }
 
-/// An assignment to elements, lowered.
-pub struct Assignment {
-    /// The indices that were lowered, and then the value.
+/// A value, lowered.
+pub struct Valued {
+    /// What was lowered before it, and then the value.
     pub program: Program,
     /// Whether the value is an integer.
     pub integer: bool,
+}
+
+/// Lowers an expression without indices of its own.
+///
+/// # Errors
+/// What of the expression has no meaning.
+pub fn lower_number(names: &dyn Names, expr: &Expr) -> Result<Valued, Stop> {
+    let mut lowerer = Lowerer::new(names, &[])?;
+    let value = lowerer.expr(expr)?;
+    if let Some(index) = lowerer.free.first() {
+        return Err(names.unknown(&index.name, expr.span));
+    }
+    Ok(Valued {
+        program: lowerer.finish(vec![value.node])?,
+        integer: value.integer,
+    })
 }
 
 /// Lowers the value of an assignment to elements, and those indices of the target that are more than a name; `result`
@@ -84,7 +100,7 @@ pub fn lower_assignment(
     indices: &[&Expr],
     value: &Expr,
     result: &[(Name, i64)],
-) -> Result<Assignment, Stop> {
+) -> Result<Valued, Stop> {
     let mut lowerer = Lowerer::new(names, result)?;
     let mut roots = Vec::new();
     for index in indices {
@@ -97,7 +113,7 @@ pub fn lower_assignment(
         return Err(TestProblem::NotOfTarget { name }.at(extra.span));
     }
     roots.push(value.node);
-    Ok(Assignment {
+    Ok(Valued {
         program: lowerer.finish(roots)?,
         integer: value.integer,
     })
