@@ -286,7 +286,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     (_, b) if function.is_some() && what == "argument" => b.to_string(),
                     (a, b) => format!("{a} to {b}"),
                 };
-                let plural = if expected == "1" { "" } else { "s" };
+                let plural = problem::plural(&expected);
                 let are = if found == 1 { "is" } else { "are" };
                 let message = format!(
                     "`{}` takes {expected} {what}{plural}, but {found} {are} given",
@@ -322,7 +322,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<(Value<'c, 'a>, Option<Value<'c, 'a>>)> {
         if self.calls.len() >= MAX_CALLS {
             let message = format!("functions call each other more than {MAX_CALLS} deep");
-            self.report(problem::budget(call.span, message));
+            let label = "one call more";
+            let diagnostic = Diagnostic::error(codes::BUDGET, call.span, message, label);
+            let help = "a function is put in the place of its call: end its calls of itself by `static if`, or write a loop";
+            self.report(diagnostic.with_help(help));
             return Err(Stop::GiveUp);
         }
         self.calls.push((call.name.clone(), call.span));

@@ -21,6 +21,14 @@ pub fn budget(span: Span, message: String) -> Diagnostic {
         .with_help("make a loop a run-time loop (`for` without `static`), or its range smaller")
 }
 
+/// The ending of what there are so many of, in words: `1`, `at least 1`, `0 to 2`.
+pub fn plural(count: &str) -> &'static str {
+    match count {
+        "1" | "at least 1" => "",
+        _ => "s",
+    }
+}
+
 /// An operation that makes no sense for its operands.
 pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> Diagnostic {
     let text = in_the_language(sentence(error), operands);

@@ -4,6 +4,7 @@ use super::builtin::{Builtin, Kind, Parameter, Presence};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::elsewhere::names::argument_here;
 use crate::eval::call::{ArgValue, Call};
+use crate::eval::problem::plural;
 use crate::eval::{Evaluator, Result};
 use std::ops::RangeInclusive;
 
@@ -136,7 +137,7 @@ fn mismatch(forms: &[&'static Builtin], call: &Call<'_, '_>, before: usize) -> D
         if !ranges.iter().any(|range| range.contains(&found)) {
             let too_many = ranges.iter().all(|range| found > *range.end());
             let expected = counts(ranges);
-            let plural = if expected == "1" { "" } else { "s" };
+            let plural = plural(&expected);
             let are = if found == 1 { "is" } else { "are" };
             let message =
                 format!("`{name}` takes {expected} {what}{plural}, but {found} {are} given");
