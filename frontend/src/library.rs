@@ -43,18 +43,17 @@ impl LibraryFile {
         let mut start = 0;
         for line in text.split_inclusive('\n') {
             let first = docs.unwrap_or(start);
-            let keyword = KEYWORDS.into_iter().find(|word| begins_with(line, word));
-            if keyword.is_some() || line.starts_with(IMPORT) {
+            let head = item_head(line);
+            if head.is_some() || line.starts_with(IMPORT) {
                 end_at(items.last_mut(), first);
             }
-            if let Some(keyword) = keyword {
-                let name = start + keyword.len() + 1;
-                let length = text[name..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            if let Some((keyword, name)) = head {
+                let at = start + keyword.len() + 1;
                 items.push(LibraryItem {
                     file: id,
                     text: Arc::clone(text),
                     keyword,
-                    name: name..length.map_or(text.len(), |length| name + length),
+                    name: at..at + name.len(),
                     whole: first..text.len(),
                     parsed: OnceLock::new(),
                 });
@@ -100,9 +99,13 @@ impl LibraryItem {
     }
 }
 
-fn begins_with(line: &str, word: &str) -> bool {
-    let rest = line.strip_prefix(word);
-    rest.is_some_and(|rest| rest.starts_with(' '))
+/// The keyword and the name of the item that a line of a library file begins.
+pub fn item_head(line: &str) -> Option<(&'static str, &str)> {
+    KEYWORDS.into_iter().find_map(|keyword| {
+        let rest = line.strip_prefix(keyword)?.strip_prefix(' ')?;
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        Some((keyword, &rest[..end.unwrap_or(rest.len())]))
+    })
 }
 
 fn end_at(item: Option<&mut LibraryItem>, end: usize) {

@@ -1,5 +1,6 @@
 //! The standard library: files of the language that are part of the compiler, `import "std/…"`.
 
+use crate::library::item_head;
 use crate::source::LoadedSource;
 use std::sync::Arc;
 
@@ -105,14 +106,7 @@ pub const FILES: &[(&str, &str)] = &[
 
 /// The file that has a function, a record or a constant of this name.
 pub fn file_of(name: &str) -> Option<&'static str> {
-    let defines = |line: &str| {
-        let item = line
-            .strip_prefix("fn ")
-            .or_else(|| line.strip_prefix("record "))
-            .or_else(|| line.strip_prefix("const "));
-        let rest = item.and_then(|item| item.strip_prefix(name));
-        rest.is_some_and(|rest| rest.starts_with(['(', '<', ' ']))
-    };
+    let defines = |line| item_head(line).is_some_and(|(_, found)| found == name);
     let found = FILES.iter().find(|(_, text)| text.lines().any(defines));
     found.map(|(name, _)| *name)
 }
