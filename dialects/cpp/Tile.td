@@ -274,7 +274,9 @@ def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 }
 def Tile_ReadOp : Tile_Op<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "A part of a stage of a buffer, in registers; `offsets` in elements";
-  let arguments = (ins Tile_View:$buffer, I32:$stage, DenseI64ArrayAttr:$offsets, OptionalAttr<TypeAttr>:$copy);
+  let description = "Where it is `transposed` the part is one of the buffer with its axes exchanged, `offsets` too.";
+  let arguments = (ins Tile_View:$buffer, I32:$stage, DenseI64ArrayAttr:$offsets, OptionalAttr<TypeAttr>:$copy,
+    UnitAttr:$transposed);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$buffer `[` $stage `]` $offsets attr-dict `:` type($buffer) `->` type($result)";
 }

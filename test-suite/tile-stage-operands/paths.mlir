@@ -167,4 +167,30 @@ gpu.module @kernels {
     %d = tile.dot %y, %z, %c : tensor<64x32xbf16>, tensor<64x32xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
     gpu.return
   }
+
+  // Twins, one tile by its rows and from the turned view: one copy to one buffer, which is read as it lies and transposed.
+  // CHECK-LABEL: gpu.func @twins
+  // CHECK-COUNT-2: cute.memref.alloc_smem
+  // CHECK-NOT: cute.memref.alloc_smem
+  // CHECK: tile.copy_async %arg0
+  // CHECK: tile.copy_async %arg1[{{.*}}], %[[T:.*]][%{{.*}}] {copy
+  // CHECK: %[[ROWS:.*]] = tile.read %[[T]][%{{.*}}] [0, 0] {copy = {{.*}}num_matrices = 4, n>
+  // CHECK: tile.dot %{{.*}}, %[[ROWS]],
+  // CHECK: %[[COLUMNS:.*]] = tile.read %[[T]][%{{.*}}] [0, 0] {copy = {{.*}}num_matrices = 4, t>{{.*}} transposed}
+  // CHECK: tile.dot %{{.*}}, %[[COLUMNS]],
+  gpu.func @twins(%a: !by_rows, %x: !by_rows, %i: i32) {
+    %zero = arith.constant 0.0 : f32
+    %first = arith.constant 0 : i32
+    %c = tile.splat %zero : f32 -> tensor<64x64xf32>
+    %layout = cute.get_layout(%x) : (!by_rows) -> !cute.layout<"(?,?{div=8}):(?{i64 div=8},1)">
+    %turned = cute.select<[1, 0]> (%layout) : !cute.layout<"(?,?{div=8}):(?{i64 div=8},1)"> -> !cute.layout<"(?{div=8},?):(1,?{i64 div=8})">
+    %pointer = cute.get_iter(%x) : (!by_rows) -> !cute.ptr<bf16, gmem, align<16>>
+    %view = cute.make_view(%pointer, %turned) : (!cute.ptr<bf16, gmem, align<16>>, !cute.layout<"(?{div=8},?):(1,?{i64 div=8})">) -> !by_columns
+    %q = tile.load %a[%first, %first] : !by_rows, i32, i32 -> tensor<64x64xbf16>
+    %v = tile.load %x[%i, %first] : !by_rows, i32, i32 -> tensor<64x64xbf16>
+    %w = tile.load %view[%first, %i] : !by_columns, i32, i32 -> tensor<64x64xbf16>
+    %d = tile.dot %q, %v, %c : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    %e = tile.dot %q, %w, %d : tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32> -> tensor<64x64xf32>
+    gpu.return
+  }
 }

@@ -114,6 +114,15 @@ func.func @space(%v: !cute.memref<f32, smem, align<16>, "(64,64):(64,1)">, %i: i
 
 // -----
 
+func.func @transposed(%b: !cute.memref<f32, smem, align<16>, "(64,32,2):(32,1,2048)">, %i: i32) {
+  %0 = tile.read %b[%i] [0, 0] {transposed} : !cute.memref<f32, smem, align<16>, "(64,32,2):(32,1,2048)"> -> tensor<32x64xf32>
+  // expected-error@+1 {{expects a part of a stage of [32, 64] at a multiple of its shape, but got [64, 32] at [0, 0]}}
+  %1 = tile.read %b[%i] [0, 0] {transposed} : !cute.memref<f32, smem, align<16>, "(64,32,2):(32,1,2048)"> -> tensor<64x32xf32>
+  return
+}
+
+// -----
+
 func.func @part(%b: !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)">, %i: i32) {
   // expected-error@+1 {{expects a part of a stage of [64, 64] at a multiple of its shape, but got [16, 8] at [0, 4]}}
   %0 = tile.read %b[%i] [0, 4] : !cute.memref<f32, smem, align<16>, "(64,64,2):(64,1,4096)"> -> tensor<16x8xf32>

@@ -171,7 +171,7 @@ const WORKING: i64 = 40;
 pub struct Stages {
     /// Stages; 1 where not even two fit.
     pub count: i64,
-    /// Blocks that are to share the memory of a multiprocessor.
+    /// Blocks that can share the memory of a multiprocessor, of those that are to.
     pub blocks: i64,
 }
 
@@ -238,9 +238,11 @@ impl Stages {
         let room = i64::from(target.max_smem);
         let fitting = |room: i64| (room - others) / stage.max(1);
         let count = fitting(room / blocks).clamp(least, most);
+        let count = count.min(fitting(room)).max(1);
+        let share = blocks * (count * stage + others) <= room;
         Stages {
-            count: count.min(fitting(room)).max(1),
-            blocks,
+            count,
+            blocks: if share { blocks } else { 1 },
         }
     }
 }
@@ -489,8 +491,8 @@ mod tests {
         assert_eq!(of(8i64, (128, 48, 1)), three(5));
         // What the program says of blocks counts.
         assert_eq!(of(16, (256, 80, 2)), three(2));
-        // Two do not hide a copy, whatever the others get.
-        assert_eq!(of(32, (256, 80, 2)), three(2));
+        // Two do not hide a copy, whatever the others get: these have no room beside each other then.
+        assert_eq!(of(32, (256, 80, 2)), three(1));
         // What does not fit twice is not pipelined.
         assert_eq!(of(100, (256, 80, 1)).count, 1);
     }

@@ -19,6 +19,9 @@ pub use recast::Recast;
 pub use verify::{MOST_AXES, REDUCTIONS, check_op};
 pub use windows::{GATHERED_SINCE, WINDOWS, Windows};
 
+/// The attribute of a `tile.read` whose tile is the transpose of what the buffer holds.
+pub const TRANSPOSED: &str = "transposed";
+
 use crate::elem::Elem;
 use crate::memo::{tile_type, type_text};
 use melior::Context;

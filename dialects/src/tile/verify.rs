@@ -1,6 +1,6 @@
 //! When an operation of the `tile` dialect is legal.
 use super::windows::{WINDOWS, Windows};
-use super::{Precision, Recast, TileType, place};
+use super::{Precision, Recast, TRANSPOSED, TileType, place};
 use crate::elem::{Elem, Space};
 use crate::memo::type_value;
 use crate::ops::{Op, TileOp};
@@ -79,7 +79,11 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let buffer = view(op, 0, Space::Smem)?;
             let part = tile_of(result(op)?)?;
             same("the element type of the buffer", part.elem, buffer.ptr.elem)?;
-            part_of(op, "a stage", &buffer_shape(&buffer)?, &part)
+            let mut stage = buffer_shape(&buffer)?;
+            if op.attribute(TRANSPOSED).is_ok() {
+                stage.reverse();
+            }
+            part_of(op, "a stage", &stage, &part)
         }
         TileOp::Slice => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);

@@ -88,7 +88,7 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         }
         (_, Some(Token::Less)) if expects("generic <") => {
             return Some(
-                "generic arguments open with a `<` directly behind the name and need a `>`"
+                "generic arguments open with a `<` directly behind the name and need a `>`; a default with braces or a `>` stands in parentheses, `<n = (if wide { 64 } else { 32 })>`"
                     .to_owned(),
             );
         }

@@ -18,7 +18,8 @@ use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
 use super::stage_operands::gathered_along;
 use super::types::{
-    self, Failed, differ_in_units, fast_axis, mma_of, operand, present, tile_of, view_of,
+    self, Failed, differ_in_units, fast_axis, mma_of, operand, present, reads_shared_memory,
+    tile_of, view_of,
 };
 use crate::passes::ir_utils::{
     Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
@@ -425,7 +426,11 @@ impl<'c> Assignment<'c> {
         };
         let (width, possible) = (width(layout)?, width(&wider)?);
         let bytes = tile.elem.bytes();
-        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector);
+        // Beside stages that are under way it takes the place of another one.
+        let by_warpgroups = |op: &IrOp<'c>| mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
+        let room =
+            tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
+        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector) && room;
         // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
         // would write a part of many sectors.
         let scattered = vector * bytes <= NARROW_BYTES

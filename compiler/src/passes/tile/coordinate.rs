@@ -7,6 +7,7 @@ use cutec_dialects::value::Val;
 use cutec_layout::Tree;
 
 /// The coordinate of a tile.
+#[derive(PartialEq)]
 pub(super) struct Coordinate<'c> {
     /// An integer for each axis.
     pub values: Vec<IrValue<'c>>,

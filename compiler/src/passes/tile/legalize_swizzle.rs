@@ -6,6 +6,7 @@
 //! for the reader and for `--remarks`. Where the program pins a `swizzle` the buffer gets that, or an error
 //! with the access that it does not serve and a layout that does.
 use super::known_ops::checked_ops;
+use super::smem_tile::tile_in;
 use super::types::{
     Failed, copy_atom_of, fast_axis, tile_of, tiled_copy_of, vector_access, view_of,
 };
@@ -16,14 +17,14 @@ use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{TRANSPOSED, TileType};
 use cutec_dialects::value::{TiledCopyVal, Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::smem::{Access, Axis, Chosen, Tile, legalize, verify_pinned};
 use cutec_layout::text::parse_swizzle;
 use cutec_layout::{AnyLayout, Layout, Tree};
 use melior::Context;
-use melior::ir::ValueLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -123,19 +124,6 @@ fn place<'c>(context: &'c Context, buffer: IrOp<'c>, known: &mut Known) -> Resul
     Ok(())
 }
 
-/// The tile of which a buffer has stages, and how many.
-fn tile_in(view: &View) -> Option<(TileType, i64)> {
-    let layout = view.layout.inner();
-    let extent = |mode: usize| layout.mode(mode)?.size().as_static();
-    if layout.rank() != 3 {
-        return None;
-    }
-    Some((
-        TileType::new(view.ptr.elem, &[extent(0)?, extent(1)?]),
-        extent(2)?,
-    ))
-}
-
 /// What an operation accesses of a stage.
 fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Failed<'c>> {
     let failed = |message: String| (op, message);
@@ -171,7 +159,12 @@ fn access<'c>(op: IrOp<'c>, tile: &TileType, fast: usize) -> Result<Access, Fail
 /// What the instructions of a tiled copy access on the side of the buffer, over the whole tile.
 fn of_copy(op: IrOp, copy: &TiledCopyVal, tile: &TileType) -> Result<Access, String> {
     let shape = tile.shape.iter().map(|extent| Tree::Leaf((*extent).into()));
-    let whole = AnyLayout::Plain(Layout::col_major(Tree::Node(shape.collect())));
+    let mut whole = Layout::col_major(Tree::Node(shape.collect()));
+    if op.attribute(TRANSPOSED).is_ok() {
+        let modes: Vec<Layout> = whole.modes().collect();
+        whole = Layout::concat(modes.into_iter().rev());
+    }
+    let whole = AnyLayout::Plain(whole);
     let reads = TileOp::Read.is(op);
     let parts = match reads {
         true => copy.tiled.tidfrg_s(&whole),

@@ -7,6 +7,7 @@ pub mod convert_packed;
 mod coordinate;
 mod emits;
 mod epilogue_load;
+mod exchange;
 mod gathers;
 pub mod insert_barriers;
 mod issuable;

@@ -6,9 +6,9 @@
 use super::coordinate::Coordinate;
 use super::issuable::{control_flow, read_only};
 use super::known_ops::{KnownOp, known_op};
-use super::smem_tile::part_of;
+use super::smem_tile::{part_of, tile_in};
 use super::tensor_box::TensorBox;
-use super::types::{Failed, fast_axis, present, tile_of, view_of};
+use super::types::{Failed, fast_axis, present, view_of};
 use crate::passes::ir_utils::{defining_op, users};
 use crate::passes::kernel_abi::{MULTICAST, blocks_of_tile};
 use cutec_dialects::atoms::TmaAtom;
@@ -138,11 +138,8 @@ impl Share {
         }
         let begun = present(copy, tile::CopyAsync::of(copy)).map_err(message)?;
         let buffer = begun.buffer();
-        let reads = users(buffer)
-            .into_iter()
-            .find(|user| TileOp::Read.is(*user));
-        let read = reads.ok_or("nothing reads what is loaded")?;
-        let tile = tile_of(read, result_of(read, 0)).map_err(message)?;
+        let view = view_of(buffer).ok_or("the buffer is no view")?;
+        let (tile, _) = tile_in(&view).ok_or("the buffer has no stages")?;
         let fast = fast_axis(buffer).map_or(1, |(axis, _)| axis);
         // Rows of the swizzle are never divided.
         let axis = 1 - fast;
@@ -151,7 +148,6 @@ impl Share {
                 "a tile begins at an offset along mode {axis}, and has no parts there"
             ));
         }
-        let view = view_of(buffer).ok_or("the buffer is no view")?;
         let uneven = || {
             format!(
                 "a tile of {} × {} is not {parts} parts of whole eights along mode {axis}",

@@ -10,6 +10,19 @@ const SPANS: [(i64, u32); 3] = [(128, 3), (64, 2), (32, 1)];
 /// Rows after which the widest swizzle repeats.
 const PERIOD: i64 = 8;
 
+/// The tile of which a buffer has stages, and how many.
+pub(super) fn tile_in(view: &View) -> Option<(TileType, i64)> {
+    let layout = view.layout.inner();
+    let extent = |mode: usize| layout.mode(mode)?.size().as_static();
+    if layout.rank() != 3 {
+        return None;
+    }
+    Some((
+        TileType::new(view.ptr.elem, &[extent(0)?, extent(1)?]),
+        extent(2)?,
+    ))
+}
+
 /// A buffer of one stage for a tile of an operand, of which an axis is the fast one: pieces as wide as a swizzle spans, one
 /// behind the other. `None` where no span divides the tile.
 pub(super) fn of_descriptor(tile: &TileType, fast: usize) -> Option<View> {

@@ -3,6 +3,7 @@
 //! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
 //! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
 use super::coordinate::Coordinate;
+use super::exchange;
 use super::smem_tile;
 use super::types::view_of;
 use super::windows::WindowsBox;
@@ -21,7 +22,7 @@ use cutec_dialects::tile::{TileType, Windows};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Tree, Width};
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, ValueLike};
 
 /// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode, are multiples
 /// (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -437,23 +438,9 @@ fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, Str
         }
         // What `tile-transpose-loads` makes.
         Some(CuteOp::MakeView) => {
-            let defining = |index, kind: CuteOp| {
-                let op = defining_op(operand(op, index)?).filter(|op| kind.is(*op));
-                op.ok_or_else(unknown)
-            };
-            let from = operand(defining(0, CuteOp::GetIter)?, 0)?;
-            let select = defining(1, CuteOp::Select)?;
-            let layout = defining_op(operand(select, 0)?).filter(|op| CuteOp::GetLayout.is(*op));
-            if operand(layout.ok_or_else(unknown)?, 0)? != from {
-                return Err(unknown());
-            }
-            let order = select.attribute("mode").map_err(|_| unknown())?;
-            let order = cutec_dialects::builder::integer_array(order).ok_or_else(unknown)?;
-            let inner = follow(from, function)?;
-            let modes = order.iter().map(|mode| {
-                let mode = usize::try_from(*mode).ok();
-                mode.and_then(|mode| inner.modes.get(mode).copied())
-            });
+            let (whole, order) = exchange::source(view).ok_or_else(unknown)?;
+            let inner = follow(whole, function)?;
+            let modes = order.into_iter().map(|mode| inner.modes.get(mode).copied());
             let modes: Option<Vec<usize>> = modes.collect();
             Ok(Followed {
                 modes: modes.ok_or_else(unknown)?,

@@ -3,19 +3,19 @@
 //!
 //! Before: `tile.transpose` of a `tile.load`, for products alone. After: a `tile.load` of the same tile of a
 //! view with its modes exchanged, which is brought to shared memory as it lies and transposed by the
-//! instructions that read it there. Where something else takes the transposed tile, it stays.
+//! instructions that read it there. Where something else takes the transposed tile, it stays. Where products take the tile
+//! as it lies as well, both loads have one buffer (`exchange.rs`).
 use super::coordinate::Coordinate;
+use super::exchange::{OF_TENSOR, exchanged};
 use super::load_early::multiplies;
-use super::rewrite_loads::{rewrite_each, sole_load};
+use super::rewrite_loads::rewrite_each;
 use super::transpose_gathers::gather_transposed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, first_of_block, next_operation, replace_all_uses, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
-use cutec_dialects::ir::build;
-use cutec_dialects::ops::{CuteOp, TileOp, tile};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::BY_ELEMENT;
 use melior::Context;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
@@ -29,12 +29,18 @@ pub fn transpose_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(),
 fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let transposed = result_of(transpose, 0);
     let multiplied = users(transposed).iter().all(|user| TileOp::Dot.is(*user));
-    let Some(load) = sole_load(transpose).filter(|_| multiplied) else {
+    let input = tile::Reshaping::of(transpose).map(|op| op.input());
+    let loaded = input.and_then(tile::Load::defining);
+    let Some(loaded) = loaded.filter(|_| multiplied) else {
         return;
     };
-    let Some(loaded) = tile::Load::of(load) else {
+    // Beside other products of it the tile is read from the same buffer; for anything else it would be loaded twice.
+    let others = users(loaded.result());
+    let alone = others.len() == 1;
+    if !alone && !others.iter().any(|user| TileOp::Dot.is(*user)) {
         return;
-    };
+    }
+    let load = loaded.op();
     let (view, &[row, column]) = (loaded.view(), &loaded.at()[..]) else {
         return;
     };
@@ -46,10 +52,10 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(load)));
     ir.location = load.location();
     // Of a view whose modes do not stand apart the tile is transposed, not the view.
-    let Ok(view) = exchanged(&ir, view) else {
+    let Ok(view) = exchanged(&ir, view, OF_TENSOR) else {
         return;
     };
-    ir.insertion = Insertion::Before(load);
+    ir.insertion = Insertion::Before(next_operation(load).unwrap_or(transpose));
     let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints"]);
     attrs.extend(offsets_exchanged(&ir, load));
     let tile = ir.value(
@@ -60,7 +66,9 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     );
     replace_all_uses(transposed, tile);
     erase(transpose);
-    erase(load);
+    if alone {
+        erase(load);
+    }
 }
 
 /// A tile of the sums of a product that is transposed for its store is stored to the transposed view, from the registers in which the
@@ -89,7 +97,7 @@ pub(super) fn store_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(store)));
     ir.location = store.location();
-    let Ok(view) = exchanged(&ir, view) else {
+    let Ok(view) = exchanged(&ir, view, OF_TENSOR) else {
         return;
     };
     ir.insertion = Insertion::Before(store);
@@ -129,18 +137,4 @@ fn offsets_exchanged<'c>(
     let axes = [0, 1].into_iter().filter(|axis| at.is_offset(1 - axis));
     let axes: Vec<i64> = axes.map(|axis| axis as i64).collect();
     Some((BY_ELEMENT, ir.i64_array(&axes)))
-}
-
-/// The view with its two modes exchanged.
-fn exchanged<'c>(ir: &OpBuilder<'c>, view: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
-    let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
-        build(ir, op, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-    };
-    let plain = Attrs::default();
-    let both = Attrs::mode([1, 0]);
-    let layout = of(CuteOp::GetLayout, &[view], &plain)?;
-    let layout = of(CuteOp::Select, &[layout], &both)?;
-    let pointer = of(CuteOp::GetIter, &[view], &plain)?;
-    of(CuteOp::MakeView, &[pointer, layout], &plain)
 }

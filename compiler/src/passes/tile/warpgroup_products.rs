@@ -3,6 +3,7 @@
 //! `wgmma` reads b from shared memory, a as well or from registers. What is loaded comes there by tensor maps, which a
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
 //! registers, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+use super::exchange::are_twins;
 use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
@@ -37,7 +38,7 @@ pub(in crate::passes) const REASON: &str = "cute.reason";
 /// Rows of an instruction.
 const ROWS: i64 = 64;
 /// Of so many columns are multiples what warpgroups beside each other have.
-const BESIDE: i64 = 64;
+const BESIDE: i64 = 32;
 /// How long rows of k are whose parts are made in shared memory, and the most sums of a tile: a thread has as many again that are
 /// still to be added to them.
 const SPLIT_DEPTH: i64 = 32;
@@ -295,7 +296,10 @@ pub(super) fn box_of<'c>(
 
 /// Whether two stages of what loops load fit the shared memory of the target, beside those of what is gathered.
 fn room(loads: &[IrOp], mut bytes: i64, target: &Target) -> Result<(), String> {
-    for load in loads {
+    for (number, load) in loads.iter().enumerate() {
+        if loads[..number].iter().any(|other| are_twins(*other, *load)) {
+            continue;
+        }
         let tile = tile_of(*load, result_of(*load, 0)).map_err(|(_, message)| message)?;
         let stages = if in_loop(*load) { 2 } else { 1 };
         bytes += stages * tile.elem.bytes_of(tile.size());

@@ -1,12 +1,11 @@
 //! Loads, stores and conversions: between memory and the fragment of a thread.
 use super::super::coordinate::Coordinate;
 use super::super::emits::Emits;
-use super::super::pingpong;
 use super::super::types::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{hints_of, present};
 use cutec_dialects::atoms::{CopyAtom, UniversalCopy};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue};
+use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_value;
@@ -16,18 +15,9 @@ use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_dialects::types::{TypeError, Vars, tiled_copy};
 use cutec_dialects::value::{Val, View};
-use cutec_layout::algebra::{composition, cosize_any, offset_at};
-use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tiler, Tree};
+use cutec_layout::algebra::{composition, offset_at};
+use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
 use melior::ir::ValueLike;
-
-/// Bytes that divide where the buffer of a warpgroup begins: the widest swizzle repeats in them.
-const APART: i64 = 1024;
-
-/// Bytes from the buffer of a warpgroup to that of the next one, of a layout of known size.
-pub(in crate::passes::tile) fn bytes_apart(elem: Elem, layout: &AnyLayout) -> Option<i64> {
-    let size = cosize_any(layout).ok()?.as_static()?;
-    Some((elem.bytes_of(size) + APART - 1) / APART * APART)
-}
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -94,62 +84,6 @@ impl<'c> Partition<'c> {
             }
             Ok(())
         })
-    }
-
-    /// Shared memory for the threads that share a tile: where warpgroups take turns each has its own.
-    pub(super) fn shared(
-        &mut self,
-        elem: Elem,
-        layout: AnyLayout,
-    ) -> Result<IrValue<'c>, SemError> {
-        let rank = layout.inner().rank();
-        let all = self.of_turns(elem, layout)?;
-        let all = self.alloc(elem, Space::Smem, all);
-        self.own(all, rank)
-    }
-
-    /// The same for what all of a kind in loops go through one after the other: each waits at a barrier before it writes.
-    pub(super) fn shared_in_loops(
-        &mut self,
-        elem: Elem,
-        layout: AnyLayout,
-    ) -> Result<IrValue<'c>, SemError> {
-        let rank = layout.inner().rank();
-        let mut known = self.in_loops.iter();
-        let known = known.find(|(of, as_it, _)| (*of, as_it) == (elem, &layout));
-        let all = match known {
-            Some((.., all)) => *all,
-            None => {
-                let all = self.of_turns(elem, layout.clone())?;
-                let here = std::mem::replace(&mut self.ir.insertion, Insertion::Before(self.entry));
-                let all = self.alloc(elem, Space::Smem, all);
-                self.ir.insertion = here;
-                self.in_loops.push((elem, layout, all));
-                all
-            }
-        };
-        self.own(all, rank)
-    }
-
-    /// The part of a warpgroup, where each has its own.
-    fn own(&mut self, all: IrValue<'c>, rank: usize) -> Result<IrValue<'c>, SemError> {
-        match self.turn {
-            Some(turn) => self.stage_of(all, rank, turn),
-            None => Ok(all),
-        }
-    }
-
-    /// A layout of a buffer, with a mode of those that warpgroups have that take turns.
-    fn of_turns(&self, elem: Elem, layout: AnyLayout) -> Result<AnyLayout, SemError> {
-        if self.turn.is_none() {
-            return Ok(layout);
-        }
-        let missing = || SemError::Illegal("expects a buffer of known size".into());
-        let each = bytes_apart(elem, &layout).ok_or_else(missing)? * 8 / elem.bits();
-        Ok(layout.map_inner(|inner| {
-            let own = Layout::scalar(pingpong::IN_TURN, each);
-            Ok::<_, LayoutError>(Layout::concat(inner.modes().chain([own])))
-        })?)
     }
 
     /// Shared memory or registers for a layout of elements.

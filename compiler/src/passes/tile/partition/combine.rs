@@ -7,6 +7,7 @@
 //! memory.
 use super::exchange::Among;
 use super::place::value_places;
+use super::scratch::{Scratch, Through, carried};
 use super::shuffle::{BUTTERFLY, INDEXED};
 use super::{Partition, Spread};
 use crate::passes::cmpi::LESS;
@@ -44,7 +45,7 @@ struct Combining<'c> {
 
 /// A digit of the coordinate along the axis.
 #[derive(Clone, Copy)]
-struct Digit {
+pub(super) struct Digit {
     step: i64,
     extent: i64,
     held: Held,
@@ -99,7 +100,7 @@ impl<'c> Partition<'c> {
                 .map(|value| inclusive.then(|| element(value)))
                 .collect(),
         };
-        for digit in combining.digits()? {
+        for digit in digits(&combining.spread, combining.axis, combining.threads)? {
             match digit.held {
                 Held::Values(apart) => self.in_thread(&combining, &mut state, digit, apart)?,
                 Held::Lanes(apart) => self.in_warp(&combining, &mut state, digit, apart)?,
@@ -380,12 +381,10 @@ impl<'c> Partition<'c> {
         apart: i64,
     ) -> Result<(), SemError> {
         let blocks: Vec<usize> = state.totals.keys().copied().collect();
-        // A place for the total of each block: of the tile where an element is a block.
-        let mut shape = combining.spread.tile.shape.clone();
-        shape[combining.axis] /= digit.step;
-        let size: i64 = shape.iter().product();
-        let layout = || AnyLayout::Plain(Layout::scalar(size, 1));
-        let buffers = (combining.elems.iter()).map(|elem| self.shared(carried(*elem), layout()));
+        let scratch = digit.scratch(&combining.spread, &combining.elems);
+        let buffers = scratch
+            .into_iter()
+            .map(|scratch| self.scratch(combining.op, scratch));
         let buffers: Vec<IrValue<'c>> = buffers.collect::<Result<_, _>>()?;
         if self.staged {
             self.barrier();
@@ -404,7 +403,8 @@ impl<'c> Partition<'c> {
             Ok(())
         })?;
         self.meet(among);
-        let stride: i64 = shape[..combining.axis].iter().product();
+        let extents = &combining.spread.tile.shape[..combining.axis];
+        let stride: i64 = extents.iter().product();
         let word = self.ir.ty("i32");
         let mine = self.place_in(combining, digit, apart);
         for (block, first) in blocks.iter().zip(&firsts) {
@@ -621,69 +621,83 @@ impl<'c> Partition<'c> {
     }
 }
 
-impl Combining<'_> {
-    /// The digits of the coordinate along the axis, that of the smallest step first.
-    fn digits(&self) -> Result<Vec<Digit>, SemError> {
-        let shape = &self.spread.tile.shape;
-        let mut digits = Vec::new();
-        let mut apart = 1;
-        for mode in self
-            .spread
-            .layout
-            .value_modes(shape)
-            .map_err(SemError::Illegal)?
-        {
-            if let Some((axis, step)) = mode.along.filter(|(axis, _)| *axis == self.axis) {
-                let _ = axis;
+/// The digits of the coordinate along the axis, that of the smallest step first.
+pub(super) fn digits(spread: &Spread, along: usize, threads: i64) -> Result<Vec<Digit>, SemError> {
+    let shape = &spread.tile.shape;
+    let mut digits = Vec::new();
+    let mut apart = 1;
+    for mode in spread
+        .layout
+        .value_modes(shape)
+        .map_err(SemError::Illegal)?
+    {
+        if let Some((_, step)) = mode.along.filter(|(axis, _)| *axis == along) {
+            digits.push(Digit {
+                step,
+                extent: mode.extent,
+                held: Held::Values(apart),
+            });
+        }
+        apart *= mode.extent;
+    }
+    let mut apart = 1;
+    for mode in spread
+        .layout
+        .thread_modes(shape)
+        .map_err(SemError::Illegal)?
+    {
+        let end = apart * mode.extent;
+        if let Some((_, step)) = mode.along.filter(|(axis, _)| *axis == along) {
+            let lanes = end.min(WARP) / apart.min(WARP);
+            if lanes > 1 {
                 digits.push(Digit {
                     step,
-                    extent: mode.extent,
-                    held: Held::Values(apart),
+                    extent: lanes,
+                    held: Held::Lanes(apart),
                 });
             }
-            apart *= mode.extent;
-        }
-        let mut apart = 1;
-        for mode in self
-            .spread
-            .layout
-            .thread_modes(shape)
-            .map_err(SemError::Illegal)?
-        {
-            let end = apart * mode.extent;
-            if let Some((_, step)) = mode.along.filter(|(axis, _)| *axis == self.axis) {
-                let lanes = end.min(WARP) / apart.min(WARP);
-                if lanes > 1 {
-                    digits.push(Digit {
-                        step,
-                        extent: lanes,
-                        held: Held::Lanes(apart),
-                    });
-                }
-                let step = step * lanes.max(1);
-                let warps = end.min(self.threads) / apart.clamp(WARP, self.threads.max(WARP));
-                if warps > 1 {
-                    digits.push(Digit {
-                        step,
-                        extent: warps,
-                        held: Held::Warps(apart.max(WARP)),
-                    });
-                }
-                let first = apart.max(self.threads);
-                if end > first {
-                    digits.push(Digit {
-                        step: step * warps.max(1),
-                        extent: end / first,
-                        held: Held::Blocks(first),
-                    });
-                }
+            let step = step * lanes.max(1);
+            let warps = end.min(threads) / apart.clamp(WARP, threads.max(WARP));
+            if warps > 1 {
+                digits.push(Digit {
+                    step,
+                    extent: warps,
+                    held: Held::Warps(apart.max(WARP)),
+                });
             }
-            apart = end;
+            let first = apart.max(threads);
+            if end > first {
+                digits.push(Digit {
+                    step: step * warps.max(1),
+                    extent: end / first,
+                    held: Held::Blocks(first),
+                });
+            }
         }
-        digits.sort_by_key(|digit| digit.step);
-        Ok(digits)
+        apart = end;
     }
+    digits.sort_by_key(|digit| digit.step);
+    Ok(digits)
+}
 
+impl Digit {
+    /// Buffers for the totals that threads tell each other: a place for each block, of the tile where an element is a block.
+    pub(super) fn scratch(self, spread: &Spread, elems: &[Elem]) -> Vec<Scratch> {
+        let first = match self.held {
+            Held::Values(_) | Held::Lanes(_) => return Vec::new(),
+            Held::Warps(_) => 0,
+            Held::Blocks(_) => elems.len(),
+        };
+        let layout = Layout::scalar(spread.tile.size() / self.step, 1);
+        let buffer = |(number, elem): (usize, &Elem)| {
+            let layout = AnyLayout::Plain(layout.clone());
+            Scratch::of(Through::Combination, carried(*elem), layout).numbered(first + number)
+        };
+        elems.iter().enumerate().map(buffer).collect()
+    }
+}
+
+impl Combining<'_> {
     /// The parts of a thread's number, as divisor and extent, that are zero in a thread which leaves a total for the
     /// next digit: lanes whose digits are done know the same, as do threads that hold the same elements.
     fn writers(&self, next: Digit) -> Result<Vec<(i64, i64)>, SemError> {
@@ -701,8 +715,7 @@ impl Combining<'_> {
             }
             apart *= mode.extent;
         }
-        let done = self
-            .digits()?
+        let done = digits(&self.spread, self.axis, self.threads)?
             .into_iter()
             .filter(|digit| digit.step < next.step);
         parts.extend(done.filter_map(|digit| match digit.held {
@@ -712,13 +725,5 @@ impl Combining<'_> {
             }
         }));
         Ok(parts)
-    }
-}
-
-/// What an element is in other lanes' hands and in shared memory, which have bytes.
-fn carried(elem: Elem) -> Elem {
-    match elem {
-        Elem::I1 => Elem::I8,
-        other => other,
     }
 }

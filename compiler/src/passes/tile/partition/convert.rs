@@ -4,6 +4,7 @@
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
 //! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
 use super::layout_conversion::{self, Conversion, Exchange};
+use super::scratch::{Scratch, Through};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
@@ -18,12 +19,7 @@ impl<'c> Partition<'c> {
         if from.tile.elem != Elem::I1 {
             return self.converted(op, vector, &from, to);
         }
-        // Registers of lanes and shared memory have bytes: a bool goes as one.
-        let bytes = |spread: &Spread| Spread {
-            tile: spread.tile.with_elem(Elem::I8),
-            ..spread.clone()
-        };
-        let (from, wanted) = (bytes(&from), bytes(to));
+        let (from, wanted) = (from.as_carried(), to.as_carried());
         let wide = from.vector(&self.ir);
         let vector = self.ir.value(ArithOp::Extui, &[vector], &[], wide);
         let vector = self.converted(op, vector, &from, &wanted)?;
@@ -49,11 +45,8 @@ impl<'c> Partition<'c> {
                 if !of_warps {
                     self.within_a_block("a tile that is spread over threads anew")?;
                 }
-                let elem = from.tile.elem;
-                let buffer = match in_loop(op) {
-                    true => self.shared_in_loops(elem, layout)?,
-                    false => self.shared(elem, layout)?,
-                };
+                let scratch = Scratch::of(Through::Conversion, from.tile.elem, layout);
+                let buffer = self.scratch(op, scratch)?;
                 // What the iteration before wrote has been read by all; behind a loop the buffer may take the
                 // place of operands.
                 if in_loop(op) || self.staged {

@@ -2,6 +2,7 @@
 //! one by one.
 use super::super::emits::Emits;
 use super::layout_conversion::fast_axis;
+use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
 use crate::passes::cmpi::BELOW;
 use crate::passes::control_flow::in_loop;
@@ -23,14 +24,10 @@ impl<'c> Partition<'c> {
     pub(super) fn gathered(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let (vector, from) = self.of(op, 0)?;
         let (indices, places) = self.of(op, 1)?;
-        let (elem, shape) = (from.tile.elem, from.tile.shape.clone());
-        // Shared memory has bytes: a bool goes as one.
+        let elem = from.tile.elem;
         let (vector, from) = match elem {
             Elem::I1 => {
-                let bytes = Spread {
-                    tile: from.tile.with_elem(Elem::I8),
-                    ..from
-                };
+                let bytes = from.as_carried();
                 let ty = bytes.vector(&self.ir);
                 (self.ir.value(ArithOp::Extui, &[vector], &[], ty), bytes)
             }
@@ -38,7 +35,7 @@ impl<'c> Partition<'c> {
         };
         self.within_a_block("`gather` of a tile")?;
         let fast = fast_axis(&from, &from)?;
-        let buffer = self.shared(from.tile.elem, compact(&shape, fast))?;
+        let buffer = self.scratch(op, scratch(&from)?)?;
         // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
         if in_loop(op) || self.staged {
             self.barrier();
@@ -136,6 +133,12 @@ impl<'c> Partition<'c> {
             Ok(())
         })
     }
+}
+
+/// The whole tile that is gathered from.
+pub(super) fn scratch(from: &Spread) -> Result<Scratch, SemError> {
+    let layout = compact(&from.tile.shape, fast_axis(from, from)?);
+    Ok(Scratch::of(Through::Gather, from.tile.elem, layout))
 }
 
 /// All elements, those along an axis side by side.

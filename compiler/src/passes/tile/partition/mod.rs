@@ -22,6 +22,7 @@ mod print;
 mod product;
 mod recast;
 mod reduce;
+mod scratch;
 mod shuffle;
 mod staged;
 mod update;
@@ -48,7 +49,6 @@ use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::{TileLayout, TileType};
-use cutec_layout::AnyLayout;
 use exchange::Among;
 use layout_conversion::Conversion;
 use melior::Context;
@@ -56,8 +56,8 @@ use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationL
 use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
 
-pub(super) use access::bytes_apart;
 pub(in crate::passes) use precision::MULTIPLIED_IN;
+pub(super) use scratch::Scratch;
 pub(super) use warpgroup::FIRST_BARRIER;
 
 /// Partitions every kernel of the module.
@@ -84,6 +84,12 @@ struct Spread {
 }
 
 impl Spread {
+    /// How a tile is spread, once that is chosen.
+    fn of(tile: &TileType) -> Option<Spread> {
+        let (tile, layout) = (tile.clone(), tile.layout.clone()?);
+        Some(Spread { tile, layout })
+    }
+
     /// Elements of a thread.
     fn values(&self) -> i64 {
         self.layout.values()
@@ -124,8 +130,8 @@ struct Partition<'c> {
     of_scores: HashSet<usize>,
     /// Whether operands are staged in shared memory.
     staged: bool,
-    /// Buffers in shared memory that loops go through one after the other.
-    in_loops: Vec<(Elem, AnyLayout, IrValue<'c>)>,
+    /// Buffers that operations in loops go through one after the other.
+    scratch: Vec<(Scratch, IrValue<'c>)>,
 }
 
 fn function_of<'c>(
@@ -153,7 +159,7 @@ fn function_of<'c>(
         entry,
         of_scores: largest::of_scores(&operations, target),
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
-        in_loops: Vec::new(),
+        scratch: Vec::new(),
     };
     if pingpong::in_turn(function) > 1 {
         partition.turn = Some(partition.number_of_warpgroup());
@@ -188,27 +194,11 @@ fn function_of<'c>(
 /// Whether a tile can be spread in another way by what each thread or its warp holds, without shared memory.
 pub(super) fn is_within_warps(from: &TileType, to: &TileType) -> bool {
     matches!(
-        conversion_of(from, to),
-        Some(Conversion::Registers(_) | Conversion::Lanes(_))
+        Spread::of(from)
+            .zip(Spread::of(to))
+            .map(|(from, to)| layout_conversion::conversion(&from, &to)),
+        Some(Ok(Conversion::Registers(_) | Conversion::Lanes(_)))
     )
-}
-
-/// The buffer in shared memory through which a tile is spread in another way, if it is.
-pub(super) fn buffer_of_conversion(from: &TileType, to: &TileType) -> Option<AnyLayout> {
-    match conversion_of(from, to)? {
-        Conversion::Registers(_) | Conversion::Lanes(_) => None,
-        Conversion::Memory { layout, .. } => Some(layout),
-    }
-}
-
-fn conversion_of(from: &TileType, to: &TileType) -> Option<Conversion> {
-    let spread = |tile: &TileType| {
-        Some(Spread {
-            tile: tile.clone(),
-            layout: tile.layout.clone()?,
-        })
-    };
-    layout_conversion::conversion(&spread(from)?, &spread(to)?).ok()
 }
 
 fn stands_in_map(op: IrOp) -> bool {

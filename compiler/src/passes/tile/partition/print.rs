@@ -3,6 +3,7 @@
 use super::super::emits::Emits;
 use super::super::types::Failed;
 use super::exchange::Among;
+use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{EQUAL, LESS};
 use crate::passes::control_flow::in_loop;
@@ -21,7 +22,7 @@ const MOST_COLUMNS: i64 = 16;
 const MOST_ROWS: i64 = 32;
 
 /// What is printed of tiles of a shape: so many of their first rows, of each so many of its first elements.
-struct Window {
+pub(super) struct Window {
     shape: Vec<i64>,
     rows: i64,
     columns: i64,
@@ -29,7 +30,7 @@ struct Window {
 
 impl Window {
     /// Of tiles of a shape, `tiles` of them beside so many numbers.
-    fn of(shape: &[i64], tiles: usize, numbers: usize) -> Window {
+    pub(super) fn of(shape: &[i64], tiles: usize, numbers: usize) -> Window {
         let (last, outer) = shape.split_last().unwrap_or((&1, &[]));
         let room = MOST_ARGUMENTS.saturating_sub(numbers + outer.len()) / tiles.max(1);
         Window {
@@ -37,6 +38,12 @@ impl Window {
             rows: outer.iter().product::<i64>().min(MOST_ROWS),
             columns: (*last).min(MOST_COLUMNS).min(room as i64).max(1),
         }
+    }
+
+    /// The buffer for the tile of a number.
+    pub(super) fn scratch(&self, elem: Elem, number: usize) -> Scratch {
+        let layout = AnyLayout::Plain(Layout::scalar(self.rows * self.columns, 1));
+        Scratch::of(Through::Print, elem, layout).numbered(number)
     }
 
     /// Rows that there are.
@@ -115,12 +122,11 @@ impl<'c> Partition<'c> {
             self.barrier();
         }
         let mut buffers = Vec::new();
-        for (index, vector, spread) in &tiles {
-            buffers.push((
-                *index,
-                self.shown(*vector, spread, &window)?,
-                spread.tile.elem,
-            ));
+        for (number, (index, vector, spread)) in tiles.iter().enumerate() {
+            let elem = spread.tile.elem;
+            let buffer = self.scratch(op, window.scratch(elem, number))?;
+            self.show(*vector, spread, &window, buffer)?;
+            buffers.push((*index, buffer, elem));
         }
         self.meet(Among::Block);
         let first = self.is_first_thread();
@@ -130,16 +136,14 @@ impl<'c> Partition<'c> {
         Ok(())
     }
 
-    /// A buffer with what is printed of a tile, a row after the other.
-    fn shown(
+    /// Writes what is printed of a tile to a buffer, a row after the other.
+    fn show(
         &mut self,
         vector: IrValue<'c>,
         spread: &Spread,
         window: &Window,
-    ) -> Result<IrValue<'c>, SemError> {
-        let size = window.rows * window.columns;
-        let layout = AnyLayout::Plain(Layout::scalar(size, 1));
-        let buffer = self.shared(spread.tile.elem, layout)?;
+        buffer: IrValue<'c>,
+    ) -> Result<(), SemError> {
         let last = window.shape.len().saturating_sub(1);
         let (word, bit) = (self.ir.ty("i32"), self.ir.ty("i1"));
         // The row of each element, and its place in it.
@@ -200,7 +204,7 @@ impl<'c> Partition<'c> {
             }
             Ok(())
         })?;
-        Ok(buffer)
+        Ok(())
     }
 
     /// The lines of all rows, by one thread.

@@ -1,6 +1,7 @@
 //! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block, the blocks of a cluster.
 use super::exchange::Among;
 use super::place::value_places;
+use super::scratch::{Scratch, Through, carried};
 use super::shuffle::BUTTERFLY;
 use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
@@ -34,31 +35,13 @@ impl<'c> Partition<'c> {
             }
             false => self.within_warp(&elements, (&from, to), axis, (elem, combine))?,
         };
-        let carried = carried_as(elem);
+        let wide = carried(elem);
 
-        // Modes of threads along the axis, of warps and of blocks.
-        let (mut across_warps, mut across_blocks) = (Vec::new(), Vec::new());
-        let threads = self.threads;
-        for (before, end) in threads_along(&from, axis)? {
-            let (first, last) = (before.max(WARP), end.min(threads));
-            if first < last {
-                across_warps.push((first, last / first));
-            }
-            let first = before.max(threads);
-            if end > first {
-                across_blocks.push((first, end / first));
-            }
+        for holders in Holders::along(&from, axis, self.threads)? {
+            let spread = (&from, to, wide);
+            self.through_memory(op, &mut numbers, spread, &holders, combine)?;
         }
-        for (among, parts) in [
-            (Among::Block, across_warps),
-            (Among::Cluster, across_blocks),
-        ] {
-            if !parts.is_empty() {
-                let spread = (&from, to, carried);
-                self.through_memory(op, &mut numbers, spread, (among, &parts), combine)?;
-            }
-        }
-        if carried != elem {
+        if wide != elem {
             self.each(&mut numbers, ArithOp::Trunci, elem);
         }
         Ok(self.gather(&numbers, self.ir.number_type(elem)))
@@ -81,13 +64,13 @@ impl<'c> Partition<'c> {
         (elem, combine): (Elem, ArithOp),
     ) -> Result<Vec<IrValue<'c>>, SemError> {
         let mut numbers = self.within_thread(elements, (from, to), axis, (elem, combine))?;
-        let carried = carried_as(elem);
-        if carried != elem {
-            self.each(&mut numbers, ArithOp::Extui, carried);
+        let wide = carried(elem);
+        if wide != elem {
+            self.each(&mut numbers, ArithOp::Extui, wide);
         }
         for (before, end) in threads_along(from, axis)? {
             if end.min(WARP) > before {
-                self.across_lanes(&mut numbers, carried, before, end.min(WARP), combine)?;
+                self.across_lanes(&mut numbers, wide, before, end.min(WARP), combine)?;
             }
         }
         Ok(numbers)
@@ -171,19 +154,17 @@ impl<'c> Partition<'c> {
         op: IrOp<'c>,
         numbers: &mut [IrValue<'c>],
         (from, to, elem): (&Spread, &Spread, Elem),
-        (among, parts): (Among, &[(i64, i64)]),
+        holders: &Holders,
         combine: ArithOp,
     ) -> Result<(), SemError> {
-        let count: i64 = parts.iter().map(|(_, extent)| extent).product();
-        let size = to.tile.size();
-        let rows = Layout::concat([Layout::scalar(size, 1), Layout::scalar(count, size)]);
-        let buffer = self.shared(elem, AnyLayout::Plain(rows))?;
+        let (among, count) = (holders.among, holders.count());
+        let buffer = self.scratch(op, holders.scratch(to))?;
         let i32_type = self.ir.ty("i32");
         // In which of the warps or blocks along the axis this thread is.
         let thread = self.thread();
         let mut own = self.ir.constant(0, "i32");
         let mut scale = 1;
-        for (first, extent) in parts {
+        for (first, extent) in &holders.modes {
             let (first, modulus) = (
                 self.ir.constant(*first, "i32"),
                 self.ir.constant(*extent, "i32"),
@@ -262,11 +243,47 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// Lanes exchange words, and shared memory has bytes: a bool goes as one.
-fn carried_as(elem: Elem) -> Elem {
-    match elem {
-        Elem::I1 => Elem::I8,
-        elem => elem,
+/// Who has parts of what is reduced: threads whose numbers differ in these modes, as divisor and extent.
+pub(super) struct Holders {
+    among: Among,
+    modes: Vec<(i64, i64)>,
+}
+
+impl Holders {
+    /// The warps of a block of so many threads, and the blocks, where there are several along an axis.
+    pub fn along(from: &Spread, axis: usize, threads: i64) -> Result<Vec<Holders>, SemError> {
+        let (mut warps, mut blocks) = (Vec::new(), Vec::new());
+        for (before, end) in threads_along(from, axis)? {
+            let (first, last) = (before.max(WARP), end.min(threads));
+            if first < last {
+                warps.push((first, last / first));
+            }
+            let first = before.max(threads);
+            if end > first {
+                blocks.push((first, end / first));
+            }
+        }
+        let all = [(Among::Block, warps), (Among::Cluster, blocks)];
+        let all = all.map(|(among, modes)| Holders { among, modes });
+        let several = |holders: &Holders| !holders.modes.is_empty();
+        Ok(all.into_iter().filter(several).collect())
+    }
+
+    fn count(&self) -> i64 {
+        self.modes.iter().map(|(_, extent)| extent).product()
+    }
+
+    /// What they tell each other: a row of what is left for each of them.
+    pub fn scratch(&self, to: &Spread) -> Scratch {
+        let size = to.tile.size();
+        let rows = [(size, 1), (self.count(), size)];
+        let rows = Layout::concat(rows.map(|(extent, stride)| Layout::scalar(extent, stride)));
+        let elem = carried(to.tile.elem);
+        let scratch = Scratch::of(Through::Reduction, elem, AnyLayout::Plain(rows));
+        scratch.numbered(match self.among {
+            Among::Block => 0,
+            Among::Cluster => 1,
+        })
     }
 }
 

@@ -2,16 +2,18 @@
 use super::super::emits::Emits;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
+use crate::passes::tile::exchange::{OF_BUFFER, exchanged};
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
 use cutec_dialects::atoms::{Issuer, Place};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::tile::TileLayout;
+use cutec_dialects::tile::{TRANSPOSED, TileLayout};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, Val};
 use cutec_layout::algebra::{composition, left_inverse};
 use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
+use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
     /// `tile.copy_async`: each thread begins its part of an asynchronous copy.
@@ -53,7 +55,7 @@ impl<'c> Partition<'c> {
     /// `tile.read`: a part of a stage as a vector.
     pub(super) fn read(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let read = present(tile::Read::of(op))?;
-        let (buffer, stage) = (read.buffer(), read.stage());
+        let (buffer, stage) = (self.buffer_of(read)?, read.stage());
         let offsets = offsets_of(op).map_err(SemError::Illegal)?;
         let fragment = self.fragment(to)?;
         match tiled_copy_of(op).map_err(SemError::Illegal)? {
@@ -72,6 +74,14 @@ impl<'c> Partition<'c> {
             }
         }
         self.load_vec(fragment, to)
+    }
+
+    /// The buffer as an operation reads it, its axes exchanged where that is of the transpose.
+    pub(super) fn buffer_of(&self, read: tile::Read<'c>) -> Result<IrValue<'c>, SemError> {
+        match read.op().attribute(TRANSPOSED) {
+            Ok(_) => exchanged(&self.ir, read.buffer(), OF_BUFFER),
+            Err(_) => Ok(read.buffer()),
+        }
     }
 
     /// `tile.write`: what the threads hold into a stage.

@@ -238,7 +238,7 @@ impl<'c> Partition<'c> {
             true => self.first_of_warpgroup()?,
             false => self.constant(Val::int_tuple([0]))?,
         };
-        let operands = [tiled, read.buffer(), thread];
+        let operands = [tiled, self.buffer_of(read)?, thread];
         let part = self.cute(CuteOp::TiledMmaPartition, &operands, &Attrs::operand(which))?;
         let stage = match of_numbers {
             Part::Whole => read.stage(),

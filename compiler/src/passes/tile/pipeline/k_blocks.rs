@@ -9,7 +9,7 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value, result_of};
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::tile::{PRECISION, TileType};
+use cutec_dialects::tile::{PRECISION, TRANSPOSED, TileType};
 use cutec_dialects::value::TiledMmaVal;
 use melior::Context;
 use melior::ir::{Attribute, operation::OperationLike};
@@ -188,7 +188,7 @@ impl<'c> Product<'c> {
                         (Source::Ring, Some(at)) => (at.stage, at.iteration),
                         _ => (access.stage(), iteration_of(*op)),
                     };
-                    let mut attrs = attributes(*op, &["copy"]);
+                    let mut attrs = attributes(*op, &["copy", TRANSPOSED]);
                     attrs.push(("offsets", self.offsets(ir, block)));
                     if let Some(iteration) = iteration {
                         attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));

@@ -8,6 +8,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
 use crate::passes::tile::stages::depth_of;
 use crate::passes::tile::types::{Failed, present, tensor_of, view_of};
@@ -251,6 +252,17 @@ fn depth<'c>(
         return Ok(stages);
     }
     let threads = function_block_size(function).unwrap_or(1);
+    // What is there beside the stages, and not in their place: of those alike one.
+    let (mut inside, mut scratch) = (Vec::new(), Vec::new());
+    collect_nested(of, &mut inside);
+    for op in inside {
+        for buffer in Scratch::of_operation(op, threads) {
+            if !scratch.contains(&buffer) {
+                others += buffer.bytes(1);
+                scratch.push(buffer);
+            }
+        }
+    }
     let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
     let blocks = min_blocks(function);
     let stages = Stages::of_copies(own, others, (threads, held, blocks), target);

@@ -6,9 +6,10 @@ use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
 use super::super::pingpong::in_turn;
 use super::super::slices;
+use super::super::smem_tile::tile_in;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
-use super::super::types::{Failed, mma_of, present, tile_of};
+use super::super::types::{Failed, mma_of, present, tile_of, view_of};
 use super::cluster::{Cluster, Peers};
 use super::cursor::{Cursor, behind};
 use super::emit::{Emit, Slot};
@@ -33,8 +34,10 @@ use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Bytes of shared memory that are left for barriers and reductions.
-const RESERVED: i64 = 2048;
+/// Bytes of shared memory that are left for other barriers than those of rings and for what lies unused in front of buffers that begin where a
+/// swizzle does: more where results leave by tensor maps.
+const RESERVED: i64 = 512;
+const RESERVED_BY_MAPS: i64 = 2048;
 
 /// A copy of a tile into a ring.
 pub(super) struct Copy<'c> {
@@ -210,14 +213,12 @@ impl<'c> Ring<'c> {
             let Some(first) = dots.first().map(number) else {
                 return Err((op, "copies what no product takes".into()));
             };
-            let shape: Vec<i64> = match reads.first() {
-                Some(read) => tile_of(*read, result_of(*read, 0))?.shape,
-                None => Vec::new(),
-            };
+            let stage = view_of(buffer).and_then(|view| tile_in(&view));
+            let (tile, _) = stage.ok_or((op, "copies to no buffer of stages".to_string()))?;
             let by = match atom {
                 Some(atom) => {
                     let share = multicast.share(op).cloned();
-                    let mut shape = shape;
+                    let mut shape = tile.shape;
                     let atom = match &share {
                         None => atom,
                         Some(share) => {
@@ -290,14 +291,18 @@ impl<'c> Ring<'c> {
             // Beside one that two warps split each warp reads the other factor, to split it.
             ring.by_warps |= ring.is_split();
         }
-        let warpgroups = function_block_size(function).unwrap_or(0) / WARPGROUP * in_turn(function);
+        let threads = function_block_size(function).unwrap_or(0);
+        let warpgroups = threads / WARPGROUP * in_turn(function);
         let sharing = (warpgroups, min_blocks(function));
         depth::deepen(
             &mut rings,
             operations,
             (sharing, target),
-            reserved + RESERVED,
-            in_turn(function),
+            match reserved {
+                0 => RESERVED,
+                results => results + RESERVED_BY_MAPS,
+            },
+            (threads, in_turn(function)),
             stays,
         )?;
         overlap(&mut rings, operations)?;

@@ -12,6 +12,7 @@ mod copies;
 
 use super::computed_operand::{boxed, boxes_of};
 use super::coordinate::Coordinate;
+use super::exchange::{are_twins, exchanged_buffer};
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
@@ -37,7 +38,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::{BY_ELEMENT, Precision, TileLayout, TileType, WINDOWS};
+use cutec_dialects::tile::{BY_ELEMENT, Precision, TRANSPOSED, TileLayout, TileType, WINDOWS};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
@@ -73,9 +74,20 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
     };
     // Staging one erases it and what spread it anew.
     operations.retain(|op| matches!(TileOp::of(*op), Some(TileOp::Load | TileOp::Dot)));
-    for op in operations {
+    let mut staged = HashSet::new();
+    for (number, op) in operations.iter().copied().enumerate() {
         match TileOp::of(op) {
-            Some(TileOp::Load) => staging.load(op)?,
+            Some(TileOp::Load) if staged.contains(&number) => {}
+            Some(TileOp::Load) => {
+                let behind = (number + 1..).zip(&operations[number + 1..]);
+                let mut twins = behind.filter(|(number, other)| {
+                    TileOp::Load.is(**other) && !staged.contains(number) && are_twins(op, **other)
+                });
+                let twin = twins.next();
+                if staging.load(op, twin.map(|(_, load)| *load))? {
+                    staged.extend(twin.map(|(number, _)| number));
+                }
+            }
             _ => {
                 for load in boxes_of(op, function) {
                     staging.boxed(load)?;
@@ -99,15 +111,16 @@ struct Staging<'c> {
 }
 
 impl<'c> Staging<'c> {
-    /// Stages what a load gives, if products take it.
-    fn load(&self, load: IrOp<'c>) -> Result<(), Failed<'c>> {
+    /// Stages what a load gives, if products take it, and with it what its twin gives (`exchange.rs`), if that can be read from the same
+    /// buffer. Whether it was.
+    fn load(&self, load: IrOp<'c>, twin: Option<IrOp<'c>>) -> Result<bool, Failed<'c>> {
         let loaded = result_of(load, 0);
-        let taken = products(loaded);
-        let Some((first, index)) = taken.first().copied() else {
+        let products = products(loaded);
+        let Some((first, index)) = products.first().copied() else {
             let pinned = ["copy", "swizzle"].into_iter();
             let mut pinned = pinned.filter(|name| load.attribute(name).is_ok());
             return match pinned.next() {
-                None => Ok(()),
+                None => Ok(false),
                 Some(name) => {
                     let message = format!(
                         "`{name}` is pinned, but no product takes this tile as it is loaded"
@@ -139,6 +152,21 @@ impl<'c> Staging<'c> {
         {
             set_attribute(buffer, "swizzle", ir.string(&pinned));
         }
+        let mut taken = Vec::new();
+        for (dot, index) in products {
+            taken.push(Taken::of(dot, index, &tile, (&buffer, fast))?);
+        }
+        let own = taken.len();
+        let twin = match twin {
+            Some(twin) => self
+                .of_twin(twin, &buffer, fast)?
+                .map(|taken| (twin, taken)),
+            None => None,
+        };
+        let twin = twin.map(|(twin, of_twin)| {
+            taken.extend(of_twin);
+            twin
+        });
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
         let buffer_type = (allocated, &buffer);
@@ -152,46 +180,78 @@ impl<'c> Staging<'c> {
 
         // Read where it is multiplied: one that a loop inside multiplies again and again needs no registers meanwhile.
         // Complete before the first read.
-        let anchors = taken
-            .iter()
-            .map(|(dot, _)| if same_block(*dot, load) { *dot } else { load });
-        let others = users(loaded)
-            .into_iter()
-            .any(|user| !is_taken(user, &taken));
+        let anchors = taken.iter().map(|taken| match same_block(taken.dot, load) {
+            true => taken.dot,
+            false => load,
+        });
+        let others = !all_taken(loaded, &taken[..own]);
         let anchors: Vec<IrOp> = anchors.chain(others.then_some(load)).collect();
         if let Some(first) = first_of(&anchors) {
             ir.insertion = Insertion::Before(first);
             arrives.wait(&ir);
         }
-        for (dot, index) in taken {
-            let mma = mma_of(dot)?;
-            let spread = types::operand_layout(&mma, index, &tile.shape)
-                .map_err(|message| (dot, message))?;
+        for (number, taken) in taken.into_iter().enumerate() {
+            let dot = taken.dot;
             ir.insertion = Insertion::Before(dot);
-            let atom = read_atom(&mma, index, &tile, &buffer, fast);
-            let atom = atom.map_err(|message| (dot, message))?;
-            let spread = tile.with_layout(spread);
             // LLVM moves such reads over the edge of a loop to what rounds or splits them, and forgets where they stood in the source.
             ir.location = match Precision::of(&dot).map_err(|message| (dot, message))? {
                 Precision::Ieee => load.location(),
                 Precision::Tf32 | Precision::Tf32x3 => dot.location(),
             };
-            let read = self.read(&ir, (allocated, stage), &spread, atom);
-            set_operand(dot, index, read);
+            let read = self.read(&ir, (allocated, stage), &taken.tile, taken.atom);
+            if let (true, Some(read)) = (number >= own, defining_op(read)) {
+                set_attribute(read, TRANSPOSED, ir.unit());
+            }
+            set_operand(dot, taken.index, read);
         }
         ir.location = load.location();
-        for user in users(loaded) {
-            if TileOp::ConvertLayout.is(user) && users(result_of(user, 0)).is_empty() {
-                erase(user);
-            }
-        }
+        erase_spread(loaded);
         if !users(loaded).is_empty() {
             ir.insertion = Insertion::Before(load);
             let read = self.read(&ir, (allocated, stage), &tile, None);
             replace_all_uses(loaded, read);
         }
         erase(load);
-        Ok(())
+        if let Some(twin) = twin {
+            erase_spread(result_of(twin, 0));
+            erase(twin);
+        }
+        Ok(twin.is_some())
+    }
+
+    /// The products that take what the twin of a load gives, from the buffer of that load with its axes exchanged; `None` where
+    /// one of them cannot read it so, or something else takes it.
+    fn of_twin(
+        &self,
+        twin: IrOp<'c>,
+        buffer: &View,
+        fast: usize,
+    ) -> Result<Option<Vec<Taken<'c>>>, Failed<'c>> {
+        let failed = |message: String| (twin, message);
+        let loaded = result_of(twin, 0);
+        let tile = tile_of(twin, loaded)?;
+        let view = present(twin, tile::Load::of(twin))?.view();
+        let buffer = exchanged_buffer(buffer).map_err(|error| failed(error.to_string()))?;
+        let mut taken = Vec::new();
+        for (dot, index) in products(loaded) {
+            let mma = mma_of(dot)?;
+            let one = Taken::of(dot, index, &tile, (&buffer, 1 - fast))?;
+            let how = OperandRead::of(&mma, index).map_err(|message| (dot, message))?;
+            let same = match how {
+                OperandRead::Descriptor => {
+                    let own = TensorBox::of(twin, self.function, &tile.shape).map_err(failed)?;
+                    own.buffer(&tile).as_ref() == Some(&buffer)
+                }
+                OperandRead::Ldmatrix => one.atom.is_some() && !reads_shared_memory(&mma),
+                OperandRead::Vectors => false,
+            };
+            if !same {
+                return Ok(None);
+            }
+            taken.push(one);
+        }
+        let shared = all_taken(loaded, &taken) && !self.is_written(view);
+        Ok(Some(taken).filter(|_| shared))
     }
 
     /// Stages an operand that is computed, and read from registers in another layout than it is computed in.
@@ -477,12 +537,52 @@ fn first_of<'c>(operations: &[IrOp<'c>]) -> Option<IrOp<'c>> {
     })
 }
 
-/// Whether an operation takes a tile for these products alone.
-fn is_taken<'c>(user: IrOp<'c>, taken: &[(IrOp<'c>, usize)]) -> bool {
-    let is_one = |op: IrOp<'c>| taken.iter().any(|(dot, _)| *dot == op);
-    match TileOp::of(user) {
-        Some(TileOp::ConvertLayout) => users(result_of(user, 0)).into_iter().all(is_one),
-        _ => is_one(user),
+/// A product that takes what is loaded, and how it reads it from a buffer.
+struct Taken<'c> {
+    dot: IrOp<'c>,
+    /// As which operand.
+    index: usize,
+    /// As the threads that multiply have it.
+    tile: TileType,
+    atom: Option<Val>,
+}
+
+impl<'c> Taken<'c> {
+    fn of(
+        dot: IrOp<'c>,
+        index: usize,
+        tile: &TileType,
+        (buffer, fast): (&View, usize),
+    ) -> Result<Self, Failed<'c>> {
+        let failed = |message: String| (dot, message);
+        let mma = mma_of(dot)?;
+        let spread = types::operand_layout(&mma, index, &tile.shape).map_err(failed)?;
+        Ok(Taken {
+            dot,
+            index,
+            tile: tile.with_layout(spread),
+            atom: read_atom(&mma, index, tile, buffer, fast).map_err(failed)?,
+        })
+    }
+}
+
+/// Whether nothing but these products takes a tile.
+fn all_taken(loaded: IrValue, taken: &[Taken]) -> bool {
+    let is_one = |op: IrOp| taken.iter().any(|taken| taken.dot == op);
+    users(loaded)
+        .into_iter()
+        .all(|user| match TileOp::of(user) {
+            Some(TileOp::ConvertLayout) => users(result_of(user, 0)).into_iter().all(is_one),
+            _ => is_one(user),
+        })
+}
+
+/// Erases what spread a tile anew for products that take it elsewhere now.
+fn erase_spread(loaded: IrValue) {
+    for user in users(loaded) {
+        if TileOp::ConvertLayout.is(user) && users(result_of(user, 0)).is_empty() {
+            erase(user);
+        }
     }
 }
 

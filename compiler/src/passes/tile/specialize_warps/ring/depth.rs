@@ -1,11 +1,12 @@
 //! How many stages rings have.
-use super::super::super::partition::{buffer_of_conversion, bytes_apart};
+use super::super::super::partition::Scratch;
 use super::super::super::stages::depth_of;
-use super::super::super::types::{Failed, operand, tile_of, view_of};
+use super::super::super::types::{Failed, view_of};
 use super::Ring;
+use crate::passes::control_flow::in_loop;
 use crate::passes::remark;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
-use cutec_dialects::ops::{CuteOp, TileOp};
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::Stages;
 use cutec_layout::algebra::cosize_any;
@@ -22,14 +23,14 @@ pub(super) fn deepen<'c>(
     operations: &[IrOp<'c>],
     (sharing, target): ((i64, i64), &Target),
     mut others: i64,
-    in_turn: i64,
+    (threads, in_turn): (i64, i64),
     stays: bool,
 ) -> Result<(), Failed<'c>> {
     for ring in rings.iter() {
         // Of stages that are full, empty and split.
         others += BARRIERS * if ring.is_split() { 3 } else { 2 };
     }
-    let mut conversions = Vec::new();
+    let mut scratch: Vec<Scratch> = Vec::new();
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
             let buffer = result_of(op, 0);
@@ -37,19 +38,16 @@ pub(super) fn deepen<'c>(
             if !in_ring.into_iter().any(|copy| copy.buffer == buffer) {
                 others += bytes_of(buffer);
             }
-        } else if TileOp::ConvertLayout.is(op) {
-            // What goes through shared memory has a buffer there.
-            let from = tile_of(op, operand(op, 0)?)?;
-            let tile = tile_of(op, result_of(op, 0))?;
-            // Those alike share one in loops, as over the tiles of blocks that stay.
-            if let Some(buffer) = buffer_of_conversion(&from, &tile)
-                && !(stays && conversions.contains(&(from.elem, buffer.clone())))
-            {
-                others += in_turn * bytes_apart(from.elem, &buffer).unwrap_or(0);
-                conversions.push((from.elem, buffer));
+        }
+        // Those alike share one in loops, as over the tiles of blocks that stay.
+        for buffer in Scratch::of_operation(op, threads) {
+            if !((stays || in_loop(op)) && scratch.contains(&buffer)) {
+                scratch.push(buffer);
             }
         }
     }
+    let scratch = scratch.iter().map(|buffer| buffer.bytes(in_turn));
+    others += scratch.sum::<i64>();
     let mut said = Vec::new();
     for ring in rings.iter() {
         said.push(match ring.of_loop {
