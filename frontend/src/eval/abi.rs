@@ -123,6 +123,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(made)
     }
 
+    /// Reports a promise that holds for no launch.
+    fn broken_promise<T>(&mut self, promise: &'a Expr) -> Result<T> {
+        let message = format!("`where {}` does not hold", self.text(promise.span));
+        let label = "known while compiling: no launch would be possible";
+        self.error(codes::BAD_KERNEL, promise.span, message, label)
+    }
+
     fn not_abi<T>(&mut self, expr: &'a Expr) -> Result<T> {
         let message = "the host cannot compute this at launch";
         let label = "expected extents and integers with + - * / %, comparisons, ceil_div, min, max";
@@ -403,10 +410,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let mut promises = Vec::new();
         for promise in signature.promises.clone() {
-            promises.push(Promise {
-                text: self.text(promise.span).to_owned(),
-                expr: self.abi_expr(promise, signature)?,
-            });
+            match self.abi_expr(promise, signature)? {
+                AbiExpr::Const(0) => return self.broken_promise(promise),
+                AbiExpr::Const(_) => {}
+                expr => promises.push(Promise {
+                    text: self.text(promise.span).to_owned(),
+                    expr,
+                }),
+            }
         }
         for (axis, (blocks, grid)) in launch.cluster.iter().zip(&launch.grid).enumerate() {
             self.whole_clusters(kernel, axis, *blocks, grid)?;

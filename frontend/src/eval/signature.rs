@@ -117,6 +117,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         }
         self.symbols(&mut signature);
+        let mut known = Vec::new();
+        for promise in &kernel.promises {
+            self.known_symbols(promise, &signature, &mut known)?;
+        }
+        if !known.is_empty() {
+            self.symbols(&mut signature);
+        }
         for promise in &kernel.promises {
             match self.promise(promise, &mut signature) {
                 Ok(()) => {}
@@ -296,6 +303,47 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         }
         signature.symbols = symbols;
+    }
+
+    /// Gives a symbol that is promised to be a number, `where d == 64`, that number for a name: tensors have it for an extent then, which each
+    /// launch is checked for.
+    fn known_symbols(
+        &mut self,
+        promise: &'a Expr,
+        signature: &Signature<'a>,
+        known: &mut Vec<Arc<str>>,
+    ) -> Result<()> {
+        let ExprKind::Binary { op, lhs, rhs } = &*promise.kind else {
+            return Ok(());
+        };
+        match op.node {
+            BinaryOp::And => {
+                self.known_symbols(lhs, signature, known)?;
+                self.known_symbols(rhs, signature, known)
+            }
+            BinaryOp::Eq => {
+                let symbol = |expr: &'a Expr| {
+                    let name = expr.as_name()?;
+                    signature.symbol(name).map(|_| (name, expr.span))
+                };
+                let (found, number) = match (symbol(lhs), symbol(rhs)) {
+                    (Some(found), None) => (found, rhs),
+                    (None, Some(found)) => (found, lhs),
+                    _ => return Ok(()),
+                };
+                let (name, span) = found;
+                if runs(number, signature) || known.contains(name) {
+                    return Ok(());
+                }
+                let value = self.static_int("the number promised", number)?;
+                if (1..=i64::from(i32::MAX)).contains(&value) {
+                    self.bind(name.clone(), Value::Int(value), false, span);
+                    known.push(name.clone());
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn promise(&mut self, promise: &'a Expr, signature: &mut Signature<'a>) -> Result<()> {
