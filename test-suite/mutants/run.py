@@ -138,6 +138,10 @@ def grouped(example, kernel, more, m, n, k, a=None, c=None, **parameters):
 
 # Kernels of the tile level in which two warpgroups take turns.
 TURNS = "../../test-suite/tile-specialize-warps/pingpong"
+# Those whose factors are computed, and one of which products read rows and columns.
+WRITTEN = "../../test-suite/tile-specialize-warps/written"
+PROLOGUE = "../../test-suite/tile-specialize-warps/prologue"
+TWINS = "../../test-suite/tile/twins"
 
 PROGRAMS = [
     Program("tile_rows_cluster", "tile_softmax_cluster", {"bn": 2048, "blocks": 2, "warps": 2},
@@ -145,6 +149,10 @@ PROGRAMS = [
     product("../tile_gemm", "tile_gemm", 130, 136, 264, bm=64, bn=64, stages=3),
     product("../tile_gemm", "tile_gemm", 260, 136, 264, bm=64, bn=64, stages=3, down=2),
     product(TURNS, "rounded", 260, 264, 264),
+    Program(WRITTEN, "linear", {}, {
+        "q": "normal:150x300x64", "k": "normal:150x300x64", "v": "normal:150x300x64", "o": "poison:150x300x64"}),
+    product(PROLOGUE, "swapped", 260, 264, 520),
+    Program(TWINS, "through", {}, {"q": "normal:1500x64", "x": "normal:1300x64", "o": "poison:1500x64"}),
     Program(TURNS, "residual_of_f32", {}, {"a": "normal:260x264", "b": "normal:264x264", "x": "normal:260x264", "c": "poison:260x264"}),
     product("gemm_1_wgmma", "gemm_1_wgmma", 130, 72, 200, bn=64, bk=64, stages=3),
     product("gemm_2_tma", "gemm_2_tma", 130, 72, 328, bn=64, stages=3),
@@ -415,10 +423,12 @@ KEPT = [
      "All lanes come to an aligned barrier, which is what the ISA wants; the warp barrier only brings them there together."),
     (r"^(hstu_gradient|attention_gradient_lengths)", r"^bar\.sync", r"barrier\(1 \+ i, 128\); }$",
      "Before dk and dv are written where keys and values were: as of the result of the forward pass."),
-    (r"^(tile_gemm(?!.*down=2)|rounded|residual)", r"^fence\.mbarrier_init", "^kernel", "What the compiler makes of tiles: as of mbarrier_init_fence in a block without a cluster."),
-    (r"^(tile_gemm|rounded|residual)", r"^griddepcontrol\.", "^kernel", "The simulator runs one launch after the other.", 2),
+    (r"^(tile_gemm(?!.*down=2)|rounded|residual|linear$|swapped|through)", r"^fence\.mbarrier_init", "^kernel", "What the compiler makes of tiles: as of mbarrier_init_fence in a block without a cluster."),
+    (r"^(tile_gemm|rounded|residual|linear$|swapped|through)", r"^griddepcontrol\.", "^kernel", "The simulator runs one launch after the other.", 2),
     (r"^(tile_gemm|rounded|residual)", r"^wgmma\.wait_group.* 1$", r"^sums \+= dot",
      "Of the first block along k, which LLVM has peeled: no group is under way but the one that may be."),
+    (r"^linear$", r"^wgmma\.fence", r"^state \+= dot", "Of sums that no thread has touched since the product before them was waited for: for ptxas, as at the cute level."),
+    (r"^swapped$", r"^bar\.warp\.sync", r"^for i in tiles", "Behind the last product, to which all lanes come when they have read what it is made of."),
     (r"^residual", r"^cp\.async\.bulk\.commit_group", r"^c\.tile", "Of the last piece but one: the last has it in its group, and nothing waits between."),
     (r"^tile_gemm.*down=2", r"^bar\.warp\.sync", r"^c\.tile", "Before the aligned barrier of the cluster, as below."),
     (r"cluster=2", r"^bar\.warp\.sync", "^warp_barrier",
@@ -428,7 +438,7 @@ KEPT = [
 
 # What no run of a program comes to: its name and the opcode, each as a regular expression; and why.
 UNREACHED = [
-    (r"^(tile_gemm|rounded|residual)", r"^bar\.warp\.sync", "Of a product without k, whose sums are zeros."),
+    (r"^(tile_gemm|rounded|residual|swapped|through)", r"^bar\.warp\.sync", "Of a product without k, whose sums are zeros."),
 ]
 
 

@@ -22,6 +22,9 @@ const WHOLE: [CuteOp; 3] = [CuteOp::Copy, CuteOp::AutovecCopy, CuteOp::Gemm];
 /// that are unrolled a hundred times have thousands.
 const MANY: usize = 512;
 
+/// The attribute of a fragment that goes through the first wait for products behind it.
+pub(in crate::passes) const OVER_WAIT: &str = "cute.over_wait";
+
 /// A block, by its address.
 type IrBlockKey = usize;
 
@@ -43,6 +46,8 @@ pub(super) struct Accesses {
     accumulators: FxHashSet<usize>,
     /// What products read as A, and of its metadata, that complete later.
     factors: FxHashSet<usize>,
+    /// Those that are to go through the next wait for products.
+    over_wait: Vec<usize>,
     /// Those of these that there are at an operation which fences such products, or waits for them.
     tied: FxHashMap<usize, Vec<usize>>,
     /// The blocks around the operation at hand, outermost first.
@@ -134,6 +139,9 @@ impl Accesses {
             let fragment = value_key(result_of(op, 0));
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
+            if op.attribute(OVER_WAIT).is_ok() {
+                self.over_wait.push(fragment);
+            }
             return;
         }
         if matches!(
@@ -193,8 +201,9 @@ impl Accesses {
         };
         let mut tied: Vec<usize> = self.accumulators.iter().copied().filter(there).collect();
         accessed.summed.extend(&tied);
-        if fences {
-            tied.extend(self.factors.iter().copied().filter(there));
+        match fences {
+            true => tied.extend(self.factors.iter().copied().filter(there)),
+            false => tied.append(&mut self.over_wait),
         }
         tied.sort_unstable();
         tied.dedup();

@@ -34,6 +34,7 @@ mod unroll_vectors;
 mod vectors;
 mod wgmma;
 
+pub(super) use fragment_accesses::OVER_WAIT;
 pub(super) use guarded_load::GUARD;
 pub(super) use vectors::{Vectors, common_vectors};
 

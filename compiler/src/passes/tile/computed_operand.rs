@@ -3,13 +3,15 @@
 //!
 //! What is loaded for it goes to shared memory as it lies in the tensor, beside the other factor of its product. A thread reads of
 //! it what becomes its own registers, so the factor is spread as the instruction takes it from the load on.
+use super::gathers::GATHERED;
+use super::partition::is_for_descriptors;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, reads_shared_memory, tile_of, vector_access};
 use super::warpgroup_products::box_of;
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{defining_op, same_block, users};
-use cutec_dialects::atoms::{Issuer, Place};
+use cutec_dialects::atoms::{Issuer, Place, Wgmma};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{TileOp, tile};
@@ -19,7 +21,11 @@ use cutec_dialects::value::View;
 use cutec_layout::smem::{Axis, Tile, verify};
 use cutec_layout::tv::Operand;
 use cutec_layout::{AnyLayout, Layout};
+use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
+
+/// The most bits of an element that goes to shared memory as it is computed.
+const MOST_BITS: i64 = 16;
 
 /// Bytes of which a stage that a tensor map fills is a multiple.
 const STAGE: i64 = 128;
@@ -156,4 +162,66 @@ fn read_of(tile: &TileType, fast: usize) -> Option<(Tile, cutec_layout::smem::Ac
         fast: if fast == 0 { Axis::Rows } else { Axis::Columns },
     };
     Some((of, access))
+}
+
+/// The buffer of a second factor that is computed and written to shared memory, where `wgmma` reads it: with the elements of a row of k side by
+/// side, or of a column, where it is a transpose.
+///
+/// # Errors
+/// Why there is none, as a clause.
+pub(super) fn buffer_of_computed(factor: IrValue, tile: &TileType) -> Result<View, String> {
+    let factor = tile::ConvertLayout::defining(factor).map_or(factor, tile::ConvertLayout::input);
+    let turned = defining_op(factor).is_some_and(|op| TileOp::Transpose.is(op));
+    let turned = turned && Wgmma::transposes(tile.elem);
+    if tile.elem.bits() > MOST_BITS {
+        return Err(format!(
+            "b is computed, and elements of {} would have to be rounded on their way to shared memory",
+            tile.elem.language_name()
+        ));
+    }
+    let buffer = smem_tile::of_descriptor(tile, usize::from(!turned));
+    buffer.ok_or_else(|| "b is computed, and its rows are no multiples of 32 bytes".into())
+}
+
+/// Whether a factor is computed of what its round of a loop loads, and of no product.
+pub(super) fn is_prologue<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> bool {
+    let (mut open, mut seen, mut loads) = (vec![factor], HashSet::new(), false);
+    while let Some(value) = open.pop() {
+        let Some(op) = defining_op(value) else {
+            return false;
+        };
+        if !same_block(op, dot) || !seen.insert(operation_key(op)) {
+            continue;
+        }
+        match TileOp::of(op) {
+            Some(TileOp::Load) => loads = true,
+            Some(
+                TileOp::Map
+                | TileOp::Splat
+                | TileOp::Iota
+                | TileOp::Broadcast
+                | TileOp::Reshape
+                | TileOp::Transpose
+                | TileOp::Recast
+                | TileOp::ConvertLayout,
+            ) => {
+                let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
+                open.extend(tiles);
+            }
+            _ => return false,
+        }
+    }
+    loads && in_loop(dot)
+}
+
+/// Whether a product reads by a descriptor what threads write, in each round of the loop that it stands in.
+pub(super) fn reads_what_is_written(dot: IrOp) -> bool {
+    let factor = tile::Dot::of(dot).map(tile::Dot::b);
+    let read = factor.and_then(tile::Read::defining);
+    let Some(read) = read.filter(|read| is_for_descriptors(read.op())) else {
+        return false;
+    };
+    users(read.buffer()).into_iter().any(|user| {
+        TileOp::Write.is(user) && user.attribute(GATHERED).is_err() && same_block(user, dot)
+    })
 }

@@ -38,6 +38,11 @@ pub(super) trait Emits<'c>: Sized {
         named_barrier(self.ir(), number, threads);
     }
 
+    /// Lets what a thread has written to shared memory be read by `wgmma` (PTX ISA, "Async proxy").
+    fn fence_for_async_proxy(&self) {
+        fence_for_async_proxy(self.ir());
+    }
+
     /// What is done where a condition holds.
     fn only_if(
         &mut self,
@@ -60,4 +65,13 @@ pub(super) trait Emits<'c>: Sized {
 pub(super) fn named_barrier<'c>(ir: &OpBuilder<'c>, number: IrValue<'c>, threads: IrValue<'c>) {
     let attrs = [("operandSegmentSizes", ir.i32_array(&[1, 1, 0]))];
     ir.op(NvvmOp::Barrier, &[number, threads], &attrs, &[]);
+}
+
+/// See [`Emits::fence_for_async_proxy`].
+pub(super) fn fence_for_async_proxy(ir: &OpBuilder) {
+    let fence = [
+        ("kind", ir.attr("#nvvm.proxy_kind<async.shared>")),
+        ("space", ir.attr("#nvvm.shared_space<cta>")),
+    ];
+    ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
 }

@@ -158,6 +158,12 @@ fn obstacle_of<'c>(dot: IrOp<'c>, function: IrOp<'c>) -> Option<String> {
     if (factors.into_iter()).any(|factor| GatheredTile::of(factor, function).is_some()) {
         return Some("an operand is gathered".into());
     }
+    let of_b = factors[1];
+    if tile::Load::defining(of_b).is_none() {
+        return Some(
+            "an operand is computed, and goes through shared memory that both would write".into(),
+        );
+    }
     let around = parent(dot)?;
     if around == function {
         return None;

@@ -3,6 +3,7 @@
 //! `wgmma` reads b from shared memory, a as well or from registers. What is loaded comes there by tensor maps, which a
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
 //! registers, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+use super::computed_operand::{buffer_of_computed, is_prologue};
 use super::exchange::are_twins;
 use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
@@ -86,6 +87,11 @@ impl<'c> Choice<'c> {
         let (mut products, mut loads, mut bytes) = (Vec::new(), Vec::new(), 0);
         for dot in dots {
             products.push(product(*dot, function, &mut loads, &mut bytes)?);
+        }
+        let gathers = dots.iter().filter_map(|dot| tile::Dot::of(*dot));
+        let mut gathers = gathers.flat_map(tile::Dot::factors);
+        if loads.is_empty() && !gathers.any(|factor| GatheredTile::of(factor, function).is_some()) {
+            return Err("nothing is loaded for it".into());
         }
         room(&loads, bytes, target)?;
         let warpgroups = candidates(function, &products)?;
@@ -207,10 +213,15 @@ fn product<'c>(
         return Err("a is computed, and only elements of 16 bits are multiplied from registers as they are computed".into());
     }
     let b_load = tile::Load::defining(of.b());
-    if b_load.is_none() && gathers[1].is_none() {
-        return Err("b is computed, and `wgmma` reads it from shared memory".into());
-    }
     let mut buffers = [None, None];
+    if b_load.is_none() && gathers[1].is_none() {
+        // Each round would wait until all threads have written it ("By `wgmma`").
+        if is_prologue(of.b(), dot) {
+            return Err("b is computed of what each round loads: exchange the factors, `transpose(dot(b, a))`, for what is computed of a stays in registers".into());
+        }
+        buffers[1] = Some(buffer_of_computed(of.b(), &b)?);
+        *bytes += b.elem.bytes_of(b.size());
+    }
     for (index, gathered) in gathers.into_iter().enumerate() {
         let Some(gathered) = gathered else { continue };
         let gathered = gathered.map_err(|why| format!("{}: {why}", ["a", "b"][index]))?;

@@ -51,7 +51,7 @@ pub(super) struct Accumulator<'c> {
 }
 
 /// Whether only products take what an operation reads, by descriptors.
-pub(super) fn is_for_descriptors(read: IrOp) -> bool {
+pub(in crate::passes::tile) fn is_for_descriptors(read: IrOp) -> bool {
     let value = result_of(read, 0);
     users(value).into_iter().all(|user| {
         let (Some(dot), Ok(mma)) = (tile::Dot::of(user), mma_of(user)) else {

@@ -1,5 +1,6 @@
 //! The role that multiplies: waits for stages, and releases them.
 use super::super::emits::Emits;
+use super::super::partition::BEHIND_WAIT;
 use super::super::stages::DEPTH;
 use super::super::types::mma_of;
 use super::ancestor_in;
@@ -58,6 +59,7 @@ pub(super) fn role<'c>(
     emit: &mut Emit<'c>,
     rings: &[Ring<'c>],
     chains: Vec<Chain<'c>>,
+    products: &[IrOp<'c>],
     leads: IrValue<'c>,
 ) -> Result<(), SemError> {
     let dots = Ring::products(rings);
@@ -143,6 +145,7 @@ pub(super) fn role<'c>(
                 emit.ir.location = map.location();
                 emit.before(map);
                 wait_for_products(emit, 0);
+                set_attribute(map, BEHIND_WAIT, emit.ir.unit());
             }
             None => wait_for_products(emit, inside.len() as i64),
         }
@@ -159,7 +162,8 @@ pub(super) fn role<'c>(
                 .try_for_each(|ring| ring.release_oldest(emit, leads))
         })?;
     }
-    for dot in dots
+    // Those of which nothing is loaded, too.
+    for dot in products
         .iter()
         .filter(|dot| !overlapped.contains(&operation_key(**dot)))
     {

@@ -184,15 +184,6 @@ impl<'c> Emit<'c> {
         self.equal(lane, 0)
     }
 
-    /// Lets what a thread has written to shared memory be read by `wgmma` (PTX ISA, "Async proxy").
-    pub fn fence_for_async_proxy(&self) {
-        let fence = [
-            ("kind", self.ir.attr("#nvvm.proxy_kind<async.shared>")),
-            ("space", self.ir.attr("#nvvm.shared_space<cta>")),
-        ];
-        self.ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
-    }
-
     /// A loop over the tiles of a block: from its number on, as many further as there are blocks. Of warpgroups that take turns, each with a
     /// number and so many of them, one has every so manyth of these. `act` ends the body.
     pub fn rounds(

@@ -382,7 +382,9 @@ fn of_function<'c>(
         }
     }
     let products = Ring::products(&rings);
-    consumers::role(&mut emit, &rings, chains, leads).map_err(illegal)?;
+    let mut dots = all;
+    dots.retain(|op| TileOp::Dot.is(*op));
+    consumers::role(&mut emit, &rings, chains, &dots, leads).map_err(illegal)?;
     if let Some(turns) = &turns {
         let passed = turns.pass_behind(&mut emit, &products, body);
         passed.map_err(illegal)?;

@@ -1,6 +1,7 @@
 //! Rings of stages, each with the barriers of its stages.
 mod depth;
 
+use super::super::computed_operand::reads_what_is_written;
 use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
@@ -733,6 +734,8 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
             in_place &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
             // Products of parts begin with zeros, and are added to the sums behind.
             in_place &= Precision::of(dot) != Ok(Precision::Tf32x3);
+            // What they read is written anew in the next round.
+            in_place &= !reads_what_is_written(*dot);
             let mma = mma_of(*dot)?;
             in_memory &= [Operand::A, Operand::B]
                 .into_iter()

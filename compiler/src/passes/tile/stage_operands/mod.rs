@@ -10,8 +10,9 @@
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod copies;
 
-use super::computed_operand::{boxed, boxes_of};
+use super::computed_operand::{boxed, boxes_of, buffer_of_computed};
 use super::coordinate::Coordinate;
+use super::emits::fence_for_async_proxy;
 use super::exchange::{are_twins, exchanged_buffer};
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
@@ -267,6 +268,9 @@ impl<'c> Staging<'c> {
         {
             return self.gathered(dot, index, &gathered);
         }
+        if how == OperandRead::Descriptor {
+            return self.written(dot, index);
+        }
         let Some(convert) = tile::ConvertLayout::defining(factor) else {
             return Ok(());
         };
@@ -322,6 +326,35 @@ impl<'c> Staging<'c> {
         let read = self.read(&ir, (allocated, stage), &spread, atom);
         set_operand(dot, index, read);
         erase(convert);
+        Ok(())
+    }
+
+    /// Stages an operand that is computed and read by a descriptor: in each round, or in front of a loop that does not change it.
+    fn written(&self, dot: IrOp<'c>, index: usize) -> Result<(), Failed<'c>> {
+        let factor = present(dot, tile::Dot::of(dot))?.factors()[index];
+        let convert = tile::ConvertLayout::defining(factor);
+        let made = convert.map_or(factor, tile::ConvertLayout::input);
+        if tile::Read::defining(made).is_some() {
+            return Ok(());
+        }
+        let (tile, mma) = (tile_of(dot, made)?, mma_of(dot)?);
+        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
+        ir.location = dot.location();
+        let buffer = buffer_of_computed(made, &tile).map_err(|message| (dot, message))?;
+        let allocated = allocate_for_descriptor(&ir, &tile, Some(buffer));
+        let (allocated, _) = allocated.map_err(|message| (dot, message))?;
+        ir.insertion = Insertion::Before(invariant_in_loop_of(made, dot).unwrap_or(dot));
+        let stage = ir.constant(0, "i32");
+        ir.op(TileOp::Write, &[made, allocated, stage], &[], &[]);
+        fence_for_async_proxy(&ir);
+        ir.insertion = Insertion::Before(dot);
+        let spread = types::operand_layout(&mma, index, &tile.shape);
+        let spread = tile.with_layout(spread.map_err(|message| (dot, message))?);
+        let read = self.read(&ir, (allocated, stage), &spread, None);
+        set_operand(dot, index, read);
+        if let Some(convert) = convert.filter(|convert| users(convert.result()).is_empty()) {
+            erase(convert.op());
+        }
         Ok(())
     }
 

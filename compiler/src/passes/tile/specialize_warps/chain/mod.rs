@@ -27,6 +27,7 @@ mod rewrite;
 
 pub(super) use rewrite::Waits;
 
+use super::super::computed_operand::reads_what_is_written;
 use super::super::types::{is_by_descriptor, mma_of, tile_of};
 use super::ring::Ring;
 use crate::passes::ir_utils::{
@@ -134,7 +135,12 @@ impl<'c> Chain<'c> {
         });
         let movable = moved.into_iter().all(|(_, op)| has_no_effect(*op));
         let independent = !chain.first.iter().any(|dot| late(dot) || computed(dot));
-        (by_descriptors && movable && independent).then_some(chain)
+        let loaded = !chain
+            .first
+            .iter()
+            .chain([&last])
+            .any(|dot| reads_what_is_written(*dot));
+        (by_descriptors && movable && independent && loaded).then_some(chain)
     }
 
     /// Whether so many threads of so many registers have room for the operands and sums of both kinds of products at once.
