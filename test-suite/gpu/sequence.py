@@ -638,6 +638,19 @@ def attention_gradient(folder: pathlib.Path, batches: int, length: int, heads: i
             before = dq.clone()
             launch()
             error = error if torch.equal(before, dq) else float("inf")
+    tiles = cutec.load(folder.parent / "tile_attention_gradient.cute")
+    delta = empty(batches, heads, length)
+    of_rows = tiles.tile_attention_delta.specialize(d=d)
+    of_keys, of_queries = (kernel.specialize(d=d, causal=causal) for kernel in (tiles.tile_attention_dkv, tiles.tile_attention_dq))
+
+    def by_tiles():
+        of_rows(o, g, delta)
+        of_keys(q, k, v, g, lse, delta, dk, dv, scale)
+        of_queries(q, k, v, g, lse, delta, dq, scale)
+
+    by_tiles()
+    error = max(error, *errors(dq, dk, dv))
+    ours["tiles, ordered"] = [by_tiles]
     theirs = {{"FlashAttention-2": "eager", "cuDNN": "compiled"}[peer]: launches for peer, launches in theirs.items()}
     flop = 10.0 * batches * heads * length * length * d / (2 if causal else 1)
     name = f"attention gradient{', causal' if causal else ''} {batches} × {length} × {heads} (eager: FlashAttention-2, compiled: cuDNN)"
