@@ -187,12 +187,13 @@ pub(super) fn goes_by_lane(kind: Op, operands: &[IrValue], result: Type) -> bool
     alone.contains(&kind) || is_of_registers(operands, result)
 }
 
-/// Whether an operation on a vector of few elements that share registers goes by lane: where no instruction does it for several, or the last
-/// one would be alone in its register, of which the backend leaves the other half unwritten.
+/// Whether an operation on a vector of few elements that share registers, or of what are no whole parts, goes by lane: where no instruction does it for
+/// several, or the last one would be alone in its register, of which the backend leaves the other half unwritten.
 pub(super) fn is_short_by_lane(op: IrOp, kind: Op, result: IrValue) -> bool {
     let ty = result.r#type();
     let operands: Vec<IrValue> = operands_of(op).collect();
-    let Some((count, _)) = vector_elements(ty).filter(|(count, _)| *count <= PART) else {
+    let whole = |count: i64| count > PART && count % PART == 0;
+    let Some((count, _)) = vector_elements(ty).filter(|(count, _)| !whole(*count)) else {
         return false;
     };
     let is_alone = count % 2 == 1 || goes_by_lane(kind, &operands, ty);
