@@ -4,6 +4,8 @@ What follows a product is a sequence of steps on its tile; the text of an elemen
 warps, buffers and roles serve a kernel is left to the compiler, so that all its ways are taken that the steps allow.
 """
 SHORT = ("f16", "bf16")
+# On the way of a factor, without rounding: as a kernel has it, and the reference.
+ON_THE_WAY = [("{t}(0.5 * f32({x}))", "(0.5 * {x})"), ("abs({x})", "abs({x})"), ("{t}(max(-f32({x}), 0.0))", "max(-{x}, 0.0)")]
 
 
 class Product:
@@ -47,7 +49,13 @@ class Product:
             self.data.append(f"let {name} = random<{self.type}>(({extent}, {self.k}){layout});")
         self.promises.append("k % 8 == 0")
         bm, bn, bk = self.bm, self.bn, self.bk
-        multiply = f"sums += dot(a.tile(({bm}, {bk}), (tile.m, t)), b.tile(({bn}, {bk}), (tile.n, t)));"
+        factors = [(f"a.tile(({bm}, {bk}), (tile.m, t))", "a[i, l]"), (f"b.tile(({bn}, {bk}), (tile.n, t))", "b[j, l]")]
+        if self.type in SHORT and self.rng.random() < 0.4:
+            which = self.rng.choice([0, 0, 1])
+            on_the_way = self.rng.choice(ON_THE_WAY)
+            factors[which] = tuple(text.format(t=self.type, x=x) for text, x in zip(on_the_way, factors[which]))
+        (a, of_a), (b, of_b) = factors
+        multiply = f"sums += dot({a}, {b});"
         self.body.append(f"var sums = zeros<f32>({bm}, {bn});")
         self.body.append(f"pipeline for t in tiles(k, {bk}) {{ {multiply} }}")
         element = "exact[i, j]"
@@ -56,10 +64,10 @@ class Product:
             self.body.append(f"pipeline for t in 0..k / {2 * bk} {{ {multiply} }}")
             covered = self.k // (2 * bk) * bk
             self.data.append(f"var again = zeros<f64>({self.m}, {self.n});")
-            self.data.append(f"again[i, j] = sum(l in 0..{covered}) {{ a[i, l] * b[j, l] }};" if covered else "again[i, j] = 0.0;")
+            self.data.append(f"again[i, j] = sum(l in 0..{covered}) {{ {of_a} * {of_b} }};" if covered else "again[i, j] = 0.0;")
             element = "(exact[i, j] + again[i, j])"
         self.data.append(f"var exact = zeros<f64>({self.m}, {self.n});")
-        self.data.append("exact[i, j] = sum(l) { a[i, l] * b[j, l] };")
+        self.data.append(f"exact[i, j] = sum(l) {{ {of_a} * {of_b} }};")
         return element
 
     def bias(self, value, element):

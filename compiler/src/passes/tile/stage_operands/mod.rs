@@ -383,6 +383,10 @@ impl<'c> Staging<'c> {
         let stage = ir.constant(0, "i32");
         let arrives = self.fill_by_map(&ir, load, &tile, (allocated, &buffer), stage)?;
         arrives.wait(&ir);
+        // LLVM loads what a map makes of 16 bits as words, where the map stands in the source: there the buffer has to be known.
+        if let [map] = users(loaded)[..] {
+            ir.location = map.location();
+        }
         let read = self.read(&ir, (allocated, stage), &tile, None);
         replace_all_uses(loaded, read);
         erase(load);
