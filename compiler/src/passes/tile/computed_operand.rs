@@ -71,12 +71,7 @@ fn computed_of<'c>(
             TileOp::Load if repeated => small.push(op),
             TileOp::Load => loads.push(op),
             TileOp::Splat | TileOp::Iota => {}
-            kind @ (TileOp::Map
-            | TileOp::Broadcast
-            | TileOp::Reshape
-            | TileOp::Transpose
-            | TileOp::Recast
-            | TileOp::ConvertLayout) => {
+            kind if passes_on(kind) => {
                 let repeated = repeated || kind == TileOp::Broadcast;
                 let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
                 open.extend(tiles.map(|operand| (operand, repeated)));
@@ -183,6 +178,19 @@ pub(super) fn buffer_of_computed(factor: IrValue, tile: &TileType) -> Result<Vie
     buffer.ok_or_else(|| "b is computed, and its rows are no multiples of 32 bytes".into())
 }
 
+/// Whether an operation gives elements of the tiles that it takes, or what it computes of them one by one.
+pub(super) fn passes_on(kind: TileOp) -> bool {
+    matches!(
+        kind,
+        TileOp::Map
+            | TileOp::Broadcast
+            | TileOp::Reshape
+            | TileOp::Transpose
+            | TileOp::Recast
+            | TileOp::ConvertLayout
+    )
+}
+
 /// Whether a factor is computed of what its round of a loop loads, and of no product.
 pub(super) fn is_prologue<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> bool {
     let (mut open, mut seen, mut loads) = (vec![factor], HashSet::new(), false);
@@ -195,16 +203,8 @@ pub(super) fn is_prologue<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> bool {
         }
         match TileOp::of(op) {
             Some(TileOp::Load) => loads = true,
-            Some(
-                TileOp::Map
-                | TileOp::Splat
-                | TileOp::Iota
-                | TileOp::Broadcast
-                | TileOp::Reshape
-                | TileOp::Transpose
-                | TileOp::Recast
-                | TileOp::ConvertLayout,
-            ) => {
+            Some(TileOp::Splat | TileOp::Iota) => {}
+            Some(kind) if passes_on(kind) => {
                 let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
                 open.extend(tiles);
             }

@@ -19,8 +19,7 @@ pub(super) trait Emits<'c>: Sized {
         operands: &[IrValue<'c>],
         attrs: &Attrs,
     ) -> Result<IrValue<'c>, SemError> {
-        build(self.ir(), op, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
+        cute(self.ir(), op, operands, attrs)
     }
 
     /// A value of the `cute` dialect that is known at compile time.
@@ -59,6 +58,16 @@ pub(super) trait Emits<'c>: Sized {
             .op_with_regions(ScfOp::If, &[holds], &[], &[], regions);
         done
     }
+}
+
+/// See [`Emits::cute`].
+pub(super) fn cute<'c>(
+    ir: &OpBuilder<'c>,
+    op: CuteOp,
+    operands: &[IrValue<'c>],
+    attrs: &Attrs,
+) -> Result<IrValue<'c>, SemError> {
+    build(ir, op, operands, attrs)?.ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
 }
 
 /// See [`Emits::named_barrier`].

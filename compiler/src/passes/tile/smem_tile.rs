@@ -1,8 +1,11 @@
 //! Buffers in shared memory as tensor maps write and `wgmma` reads them (PTX ISA, "Shared memory matrix layout" of `wgmma`).
+use super::types::view_of;
+use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Space;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::View;
 use cutec_layout::Layout;
+use cutec_layout::algebra::cosize_any;
 use cutec_layout::text::parse_any_layout;
 
 /// The spans of swizzles, in bytes, the widest first, with the bits that they permute.
@@ -21,6 +24,15 @@ pub(super) fn tile_in(view: &View) -> Option<(TileType, i64)> {
         TileType::new(view.ptr.elem, &[extent(0)?, extent(1)?]),
         extent(2)?,
     ))
+}
+
+/// Bytes of a buffer, of all its stages; 0 where its size is not known.
+pub(super) fn bytes_of(buffer: IrValue) -> i64 {
+    let size = view_of(buffer).and_then(|view| {
+        let elements = cosize_any(&view.layout).ok()?.as_static()?;
+        Some(view.ptr.elem.bytes_of(elements))
+    });
+    size.unwrap_or(0)
 }
 
 /// A buffer of one stage for a tile of an operand, of which an axis is the fast one: pieces as wide as a swizzle spans, one

@@ -3,8 +3,8 @@
 //! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
 //! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
 use super::coordinate::Coordinate;
-use super::exchange;
 use super::smem_tile;
+use super::twins;
 use super::types::view_of;
 use super::windows::WindowsBox;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of};
@@ -438,7 +438,7 @@ fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, Str
         }
         // What `tile-transpose-loads` makes.
         Some(CuteOp::MakeView) => {
-            let (whole, order) = exchange::source(view).ok_or_else(unknown)?;
+            let (whole, order) = twins::source(view).ok_or_else(unknown)?;
             let inner = follow(whole, function)?;
             let modes = order.into_iter().map(|mode| inner.modes.get(mode).copied());
             let modes: Option<Vec<usize>> = modes.collect();

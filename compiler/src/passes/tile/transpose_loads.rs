@@ -4,12 +4,12 @@
 //! Before: `tile.transpose` of a `tile.load`, for products alone. After: a `tile.load` of the same tile of a
 //! view with its modes exchanged, which is brought to shared memory as it lies and transposed by the
 //! instructions that read it there. Where something else takes the transposed tile, it stays. Where products take the tile
-//! as it lies as well, both loads have one buffer (`exchange.rs`).
+//! as it lies as well, both loads have one buffer (`twins.rs`).
 use super::coordinate::Coordinate;
-use super::exchange::{OF_TENSOR, exchanged};
 use super::load_early::multiplies;
 use super::rewrite_loads::rewrite_each;
 use super::transpose_gathers::gather_transposed;
+use super::twins::{OF_TENSOR, exchanged};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, defining_op, erase, first_of_block, next_operation, replace_all_uses, users,

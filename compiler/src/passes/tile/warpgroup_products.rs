@@ -4,7 +4,6 @@
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
 //! registers, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
 use super::computed_operand::{buffer_of_computed, is_prologue};
-use super::exchange::are_twins;
 use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
@@ -13,6 +12,7 @@ use super::slices;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::transpose_loads::store_transposed;
+use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, users};

@@ -35,10 +35,10 @@ pub(super) enum Through {
 /// A buffer that an operation goes through: for several at once they are numbered.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::passes::tile) struct Scratch {
-    pub(super) through: Through,
-    pub(super) number: usize,
-    pub(super) elem: Elem,
-    pub(super) layout: AnyLayout,
+    through: Through,
+    number: usize,
+    elem: Elem,
+    layout: AnyLayout,
 }
 
 impl Scratch {
@@ -55,15 +55,24 @@ impl Scratch {
         Scratch { number, ..self }
     }
 
-    /// Those that an operation goes through, where so many threads of a block share a tile; of one that is not legal none.
-    pub(in crate::passes::tile) fn of_operation(op: IrOp, threads: i64) -> Vec<Self> {
-        of_operation(op, threads).unwrap_or_default()
-    }
-
-    /// Bytes that it takes, where so many warpgroups have one each.
-    pub(in crate::passes::tile) fn bytes(&self, warpgroups: i64) -> i64 {
+    /// Bytes of all that some operations go through, where so many threads of a block share a tile and so many warpgroups have one each: those
+    /// alike are one in loops, as over the tiles of a block that stays. An operation that is not legal has none.
+    pub(in crate::passes::tile) fn bytes_of(
+        operations: &[IrOp],
+        (threads, warpgroups): (i64, i64),
+        stays: bool,
+    ) -> i64 {
+        let mut all: Vec<Scratch> = Vec::new();
+        for op in operations.iter().copied() {
+            for buffer in of_operation(op, threads).unwrap_or_default() {
+                if !((stays || in_loop(op)) && all.contains(&buffer)) {
+                    all.push(buffer);
+                }
+            }
+        }
         let align = if warpgroups > 1 { APART } else { ALIGN };
-        warpgroups * rounded(self.elem, &self.layout, align).unwrap_or(0)
+        let bytes = |one: &Scratch| rounded(one.elem, &one.layout, align).unwrap_or(0);
+        warpgroups * all.iter().map(bytes).sum::<i64>()
     }
 }
 
@@ -149,18 +158,20 @@ impl<'c> Partition<'c> {
         scratch: Scratch,
     ) -> Result<IrValue<'c>, SemError> {
         let rank = scratch.layout.inner().rank();
-        let known = self.scratch.iter().find(|(known, _)| *known == scratch);
+        let repeats = in_loop(op);
+        let mut known = self.scratch.iter();
+        let known = known.find(|(known, _)| repeats && *known == scratch);
         let all = match known {
-            Some((_, all)) if in_loop(op) => *all,
-            _ => {
+            Some((_, all)) => *all,
+            None => {
                 let layout = self.of_turns(&scratch)?;
                 let here = self.ir.insertion;
-                if in_loop(op) {
+                if repeats {
                     self.ir.insertion = Insertion::Before(self.entry);
                 }
                 let all = self.alloc(scratch.elem, Space::Smem, layout);
                 self.ir.insertion = here;
-                if in_loop(op) {
+                if repeats {
                     self.scratch.push((scratch, all));
                 }
                 all

@@ -2,7 +2,7 @@
 use super::super::emits::Emits;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
-use crate::passes::tile::exchange::{OF_BUFFER, exchanged};
+use crate::passes::tile::twins::{OF_BUFFER, exchanged};
 use crate::passes::tile::types::{fast_axis, offsets_of, tiled_copy_of, view_of};
 use cutec_dialects::atoms::{Issuer, Place};
 use cutec_dialects::builder::{IrOp, IrValue};

@@ -10,14 +10,14 @@ use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
+use crate::passes::tile::smem_tile::bytes_of;
 use crate::passes::tile::stages::depth_of;
-use crate::passes::tile::types::{Failed, present, tensor_of, view_of};
+use crate::passes::tile::types::{Failed, present, tensor_of};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::Stages;
-use cutec_layout::algebra::cosize_any;
 use melior::ir::{BlockLike, operation::OperationLike};
 
 /// What brings a tile to a buffer in each iteration.
@@ -239,8 +239,8 @@ fn depth<'c>(
         if CuteOp::MemrefAllocSmem.is(op) {
             let value = result_of(op, 0);
             match buffers.contains(&value) {
-                true => own += bytes(value),
-                false => others += bytes(value),
+                true => own += bytes_of(value),
+                false => others += bytes_of(value),
             }
         }
     }
@@ -252,28 +252,13 @@ fn depth<'c>(
         return Ok(stages);
     }
     let threads = function_block_size(function).unwrap_or(1);
-    // What is there beside the stages, and not in their place: of those alike one.
-    let (mut inside, mut scratch) = (Vec::new(), Vec::new());
+    // What is there beside the stages, and not in their place.
+    let mut inside = Vec::new();
     collect_nested(of, &mut inside);
-    for op in inside {
-        for buffer in Scratch::of_operation(op, threads) {
-            if !scratch.contains(&buffer) {
-                others += buffer.bytes(1);
-                scratch.push(buffer);
-            }
-        }
-    }
+    others += Scratch::bytes_of(&inside, (threads, 1), true);
     let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
     let blocks = min_blocks(function);
     let stages = Stages::of_copies(own, others, (threads, held, blocks), target);
     remark(of.location(), stages.reason(own, others, target));
     Ok(stages.count)
-}
-
-fn bytes(buffer: IrValue) -> i64 {
-    let size = view_of(buffer).and_then(|view| {
-        let elements = cosize_any(&view.layout).ok()?.as_static()?;
-        Some(view.ptr.elem.bytes_of(elements))
-    });
-    size.unwrap_or(0)
 }

@@ -1,7 +1,7 @@
 //! Rings of stages, each with the barriers of its stages.
 mod depth;
 
-use super::super::computed_operand::reads_what_is_written;
+use super::super::computed_operand::{passes_on, reads_what_is_written};
 use super::super::emits::Emits;
 use super::super::gathers::{GATHERED, GatheredTile};
 use super::super::multicast::{Multicast, Share};
@@ -675,14 +675,7 @@ fn products_of<'c>(read: IrOp<'c>) -> Vec<IrOp<'c>> {
     while let Some(value) = open.pop() {
         for user in users(value) {
             match TileOp::of(user) {
-                Some(
-                    TileOp::Map
-                    | TileOp::Broadcast
-                    | TileOp::Reshape
-                    | TileOp::Transpose
-                    | TileOp::Recast
-                    | TileOp::ConvertLayout,
-                ) => open.push(result_of(user, 0)),
+                Some(kind) if passes_on(kind) => open.push(result_of(user, 0)),
                 _ => found.push(user),
             }
         }

@@ -13,13 +13,13 @@ mod copies;
 use super::computed_operand::{boxed, boxes_of, buffer_of_computed};
 use super::coordinate::Coordinate;
 use super::emits::fence_for_async_proxy;
-use super::exchange::{are_twins, exchanged_buffer};
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
+use super::twins::{are_twins, exchanged_buffer};
 use super::types::{
     self, Failed, fast_axis, mma_of, present, reads_shared_memory, tensor_of, tile_of,
 };
@@ -81,10 +81,9 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
             Some(TileOp::Load) if staged.contains(&number) => {}
             Some(TileOp::Load) => {
                 let behind = (number + 1..).zip(&operations[number + 1..]);
-                let mut twins = behind.filter(|(number, other)| {
-                    TileOp::Load.is(**other) && !staged.contains(number) && are_twins(op, **other)
-                });
-                let twin = twins.next();
+                let twin = behind
+                    .into_iter()
+                    .find(|(number, other)| !staged.contains(number) && are_twins(op, **other));
                 if staging.load(op, twin.map(|(_, load)| *load))? {
                     staged.extend(twin.map(|(number, _)| number));
                 }
@@ -112,7 +111,7 @@ struct Staging<'c> {
 }
 
 impl<'c> Staging<'c> {
-    /// Stages what a load gives, if products take it, and with it what its twin gives (`exchange.rs`), if that can be read from the same
+    /// Stages what a load gives, if products take it, and with it what its twin gives (`twins.rs`), if that can be read from the same
     /// buffer. Whether it was.
     fn load(&self, load: IrOp<'c>, twin: Option<IrOp<'c>>) -> Result<bool, Failed<'c>> {
         let loaded = result_of(load, 0);
@@ -157,17 +156,13 @@ impl<'c> Staging<'c> {
         for (dot, index) in products {
             taken.push(Taken::of(dot, index, &tile, (&buffer, fast))?);
         }
-        let own = taken.len();
-        let twin = match twin {
-            Some(twin) => self
-                .of_twin(twin, &buffer, fast)?
-                .map(|taken| (twin, taken)),
+        let others = !all_taken(loaded, &taken);
+        let of_twin = match twin {
+            Some(twin) => self.of_twin(twin, &buffer, fast)?,
             None => None,
         };
-        let twin = twin.map(|(twin, of_twin)| {
-            taken.extend(of_twin);
-            twin
-        });
+        let twin = twin.filter(|_| of_twin.is_some());
+        taken.extend(of_twin.into_iter().flatten());
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
         let buffer_type = (allocated, &buffer);
@@ -185,13 +180,12 @@ impl<'c> Staging<'c> {
             true => taken.dot,
             false => load,
         });
-        let others = !all_taken(loaded, &taken[..own]);
         let anchors: Vec<IrOp> = anchors.chain(others.then_some(load)).collect();
         if let Some(first) = first_of(&anchors) {
             ir.insertion = Insertion::Before(first);
             arrives.wait(&ir);
         }
-        for (number, taken) in taken.into_iter().enumerate() {
+        for taken in taken {
             let dot = taken.dot;
             ir.insertion = Insertion::Before(dot);
             // LLVM moves such reads over the edge of a loop to what rounds or splits them, and forgets where they stood in the source.
@@ -200,7 +194,7 @@ impl<'c> Staging<'c> {
                 Precision::Tf32 | Precision::Tf32x3 => dot.location(),
             };
             let read = self.read(&ir, (allocated, stage), &taken.tile, taken.atom);
-            if let (true, Some(read)) = (number >= own, defining_op(read)) {
+            if let (true, Some(read)) = (taken.transposed, defining_op(read)) {
                 set_attribute(read, TRANSPOSED, ir.unit());
             }
             set_operand(dot, taken.index, read);
@@ -236,7 +230,10 @@ impl<'c> Staging<'c> {
         let mut taken = Vec::new();
         for (dot, index) in products(loaded) {
             let mma = mma_of(dot)?;
-            let one = Taken::of(dot, index, &tile, (&buffer, 1 - fast))?;
+            let one = Taken {
+                transposed: true,
+                ..Taken::of(dot, index, &tile, (&buffer, 1 - fast))?
+            };
             let how = OperandRead::of(&mma, index).map_err(|message| (dot, message))?;
             let same = match how {
                 OperandRead::Descriptor => {
@@ -582,6 +579,8 @@ struct Taken<'c> {
     /// As the threads that multiply have it.
     tile: TileType,
     atom: Option<Val>,
+    /// Whether it is the transpose of what the buffer holds.
+    transposed: bool,
 }
 
 impl<'c> Taken<'c> {
@@ -599,6 +598,7 @@ impl<'c> Taken<'c> {
             index,
             tile: tile.with_layout(spread),
             atom: read_atom(&mma, index, tile, buffer, fast).map_err(failed)?,
+            transposed: false,
         })
     }
 }

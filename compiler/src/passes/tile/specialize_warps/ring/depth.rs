@@ -1,15 +1,14 @@
 //! How many stages rings have.
 use super::super::super::partition::Scratch;
+use super::super::super::smem_tile::bytes_of;
 use super::super::super::stages::depth_of;
-use super::super::super::types::{Failed, view_of};
+use super::super::super::types::Failed;
 use super::Ring;
-use crate::passes::control_flow::in_loop;
 use crate::passes::remark;
-use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::Stages;
-use cutec_layout::algebra::cosize_any;
 use melior::ir::operation::OperationLike;
 
 /// Bytes of barriers of all stages, which are as aligned as a buffer.
@@ -30,7 +29,6 @@ pub(super) fn deepen<'c>(
         // Of stages that are full, empty and split.
         others += BARRIERS * if ring.is_split() { 3 } else { 2 };
     }
-    let mut scratch: Vec<Scratch> = Vec::new();
     for op in operations.iter().copied() {
         if CuteOp::MemrefAllocSmem.is(op) {
             let buffer = result_of(op, 0);
@@ -39,15 +37,8 @@ pub(super) fn deepen<'c>(
                 others += bytes_of(buffer);
             }
         }
-        // Those alike share one in loops, as over the tiles of blocks that stay.
-        for buffer in Scratch::of_operation(op, threads) {
-            if !((stays || in_loop(op)) && scratch.contains(&buffer)) {
-                scratch.push(buffer);
-            }
-        }
     }
-    let scratch = scratch.iter().map(|buffer| buffer.bytes(in_turn));
-    others += scratch.sum::<i64>();
+    others += Scratch::bytes_of(operations, (threads, in_turn), stays);
     let mut said = Vec::new();
     for ring in rings.iter() {
         said.push(match ring.of_loop {
@@ -103,12 +94,4 @@ pub(super) fn deepen<'c>(
         }
     }
     Ok(())
-}
-
-fn bytes_of(buffer: IrValue) -> i64 {
-    let size = view_of(buffer).and_then(|view| {
-        let elements = cosize_any(&view.layout).ok()?.as_static()?;
-        Some(view.ptr.elem.bytes_of(elements))
-    });
-    size.unwrap_or(0)
 }

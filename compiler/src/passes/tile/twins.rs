@@ -3,48 +3,38 @@
 //! `tile-transpose-loads` loads the operand that a product wants transposed from the exchanged view. Where another product wants the tile as
 //! it lies, two loads bring the same elements: twins, for which `tile-stage-operands` has one buffer, that is read in either way.
 use super::coordinate::Coordinate;
+use super::emits::cute;
 use crate::passes::ir_utils::{attributes, defining_op, same_block};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of};
-use cutec_dialects::ir::build;
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::value::View;
-use cutec_layout::{Layout, LayoutError};
+use cutec_layout::LayoutError;
+use cutec_layout::algebra::select;
 use melior::ir::operation::OperationLike;
 
 /// The modes of a tensor with its axes exchanged.
-pub(super) const OF_TENSOR: [i64; 2] = [1, 0];
+pub(super) const OF_TENSOR: [usize; 2] = [1, 0];
 /// Those of a buffer, whose last mode counts stages.
-pub(super) const OF_BUFFER: [i64; 3] = [1, 0, 2];
+pub(super) const OF_BUFFER: [usize; 3] = [1, 0, 2];
 
 /// The view with its modes in another order.
-pub(super) fn exchanged<'c>(
+pub(super) fn exchanged<'c, const MODES: usize>(
     ir: &OpBuilder<'c>,
     view: IrValue<'c>,
-    order: impl Into<Vec<i64>>,
+    order: [usize; MODES],
 ) -> Result<IrValue<'c>, SemError> {
-    let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
-        build(ir, op, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-    };
     let plain = Attrs::default();
-    let layout = of(CuteOp::GetLayout, &[view], &plain)?;
-    let layout = of(CuteOp::Select, &[layout], &Attrs::mode(order))?;
-    let pointer = of(CuteOp::GetIter, &[view], &plain)?;
-    of(CuteOp::MakeView, &[pointer, layout], &plain)
+    let layout = cute(ir, CuteOp::GetLayout, &[view], &plain)?;
+    let order = Attrs::mode(order.map(|mode| mode as i64));
+    let layout = cute(ir, CuteOp::Select, &[layout], &order)?;
+    let pointer = cute(ir, CuteOp::GetIter, &[view], &plain)?;
+    cute(ir, CuteOp::MakeView, &[pointer, layout], &plain)
 }
 
 /// A buffer with its axes exchanged, as a read of it that is `transposed` has it.
 pub(super) fn exchanged_buffer(buffer: &View) -> Result<View, LayoutError> {
-    let layout = buffer.layout.map_inner(|inner| {
-        let modes: Vec<Layout> = inner.modes().collect();
-        match &modes[..] {
-            [rows, columns, stages] => {
-                Ok(Layout::concat([columns, rows, stages].map(Layout::clone)))
-            }
-            _ => Ok(Layout::concat(modes)),
-        }
-    })?;
+    let layout = buffer.layout.map_inner(|inner| select(inner, &OF_BUFFER))?;
     Ok(View {
         layout,
         ..buffer.clone()
@@ -56,16 +46,15 @@ pub(super) fn are_twins(one: IrOp, other: IrOp) -> bool {
     let (Some(a), Some(b)) = (tile::Load::of(one), tile::Load::of(other)) else {
         return false;
     };
-    let is_of = |view, whole| source(view) == Some((whole, vec![1, 0]));
-    let same_view = is_of(a.view(), b.view()) || is_of(b.view(), a.view());
+    let is_of = |view, whole| source(view) == Some((whole, OF_TENSOR.to_vec()));
+    if !same_block(one, other) || !(is_of(a.view(), b.view()) || is_of(b.view(), a.view())) {
+        return false;
+    }
     let (Ok(at), Ok(exchanged)) = (Coordinate::of(one), Coordinate::of(other)) else {
         return false;
     };
     let rest = |load| attributes(load, &["fill", "copy", "swizzle", "hints"]);
-    same_view
-        && same_block(one, other)
-        && at.along(&[1, 0]) == exchanged
-        && rest(one) == rest(other)
+    at.along(&OF_TENSOR) == exchanged && rest(one) == rest(other)
 }
 
 /// The view of which [`exchanged`] made this one, and the order of its modes.
