@@ -46,6 +46,8 @@ pub(super) struct Accesses {
     accumulators: FxHashSet<usize>,
     /// What products read as A, and of its metadata, that complete later.
     factors: FxHashSet<usize>,
+    /// Their numbers, in the order of the program.
+    numbers: FxHashMap<usize, usize>,
     /// Those that are to go through the next wait for products.
     over_wait: Vec<usize>,
     /// Those of these that there are at an operation which fences such products, or waits for them.
@@ -139,6 +141,7 @@ impl Accesses {
             let fragment = value_key(result_of(op, 0));
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
+            self.numbers.insert(fragment, self.numbers.len());
             if op.attribute(OVER_WAIT).is_ok() {
                 self.over_wait.push(fragment);
             }
@@ -205,7 +208,8 @@ impl Accesses {
             true => tied.extend(self.factors.iter().copied().filter(there)),
             false => tied.append(&mut self.over_wait),
         }
-        tied.sort_unstable();
+        // Not by their addresses: the same program gives the same code.
+        tied.sort_unstable_by_key(|fragment| self.numbers.get(fragment));
         tied.dedup();
         accessed.read.extend(&tied);
         accessed.written.extend(&tied);
