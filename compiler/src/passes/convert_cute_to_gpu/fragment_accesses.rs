@@ -22,9 +22,6 @@ const WHOLE: [CuteOp; 3] = [CuteOp::Copy, CuteOp::AutovecCopy, CuteOp::Gemm];
 /// that are unrolled a hundred times have thousands.
 const MANY: usize = 512;
 
-/// The attribute of a fragment that goes through the first wait for products behind it.
-pub(in crate::passes) const OVER_WAIT: &str = "cute.over_wait";
-
 /// A block, by its address.
 type IrBlockKey = usize;
 
@@ -48,8 +45,6 @@ pub(super) struct Accesses {
     factors: FxHashSet<usize>,
     /// Their numbers, in the order of the program.
     numbers: FxHashMap<usize, usize>,
-    /// Those that are to go through the next wait for products.
-    over_wait: Vec<usize>,
     /// Those of these that there are at an operation which fences such products, or waits for them.
     tied: FxHashMap<usize, Vec<usize>>,
     /// The blocks around the operation at hand, outermost first.
@@ -102,6 +97,11 @@ impl Accesses {
         self.accumulators.contains(&fragment)
     }
 
+    /// Whether products read a fragment that complete later.
+    pub(super) fn is_factor(&self, fragment: usize) -> bool {
+        self.factors.contains(&fragment)
+    }
+
     /// The registers of products under way that there are at an operation which fences them, or waits for them.
     pub(super) fn tied_at(&self, op: IrOp) -> &[usize] {
         self.tied.get(&operation_key(op)).map_or(&[], Vec::as_slice)
@@ -142,9 +142,6 @@ impl Accesses {
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
             self.numbers.insert(fragment, self.numbers.len());
-            if op.attribute(OVER_WAIT).is_ok() {
-                self.over_wait.push(fragment);
-            }
             return;
         }
         if matches!(
@@ -200,13 +197,12 @@ impl Accesses {
         let fences = NvvmOp::WgmmaFence.is(op);
         let there = |fragment: &usize| {
             let home = self.home.get(fragment);
-            home.is_some_and(|home| self.open.contains(home)) && !self.dynamic.contains(fragment)
+            home.is_some_and(|home| self.open.contains(home))
         };
         let mut tied: Vec<usize> = self.accumulators.iter().copied().filter(there).collect();
         accessed.summed.extend(&tied);
-        match fences {
-            true => tied.extend(self.factors.iter().copied().filter(there)),
-            false => tied.append(&mut self.over_wait),
+        if fences {
+            tied.extend(self.factors.iter().copied().filter(there));
         }
         // Not by their addresses: the same program gives the same code.
         tied.sort_unstable_by_key(|fragment| self.numbers.get(fragment));

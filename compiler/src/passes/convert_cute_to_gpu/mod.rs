@@ -14,6 +14,7 @@ mod bulk;
 mod cache_hints;
 mod cluster;
 mod copy;
+mod factors;
 mod fragment_accesses;
 mod gemm;
 mod grid_dependency;
@@ -34,7 +35,6 @@ mod unroll_vectors;
 mod vectors;
 mod wgmma;
 
-pub(super) use fragment_accesses::OVER_WAIT;
 pub(super) use guarded_load::GUARD;
 pub(super) use vectors::{Vectors, common_vectors};
 
@@ -95,6 +95,10 @@ struct Lowering<'c> {
     smem: Option<IrValue<'c>>,
     /// Its address as matrix descriptors hold it.
     descriptor_address: Option<IrValue<'c>>,
+    /// Zero, which neither LLVM nor ptxas knows to be that.
+    hidden_zero: Option<IrValue<'c>>,
+    /// The stack slots of what products read from registers.
+    factors: FxHashSet<usize>,
     /// The buffers of shared memory, and which operations access them.
     smem_map: SmemMap<'c>,
     /// What the accesses of the operation at hand ask of the caches.
@@ -181,6 +185,8 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         bases: Vec::new(),
         smem: None,
         descriptor_address: None,
+        hidden_zero: None,
+        factors: FxHashSet::default(),
         smem_map: SmemMap::default(),
         hints: Hints::NONE,
         policies: FxHashMap::default(),
@@ -501,6 +507,9 @@ impl<'c> Lowering<'c> {
                 self.slots.insert(fragment, slot);
                 if self.accesses.is_one_of_many(fragment) {
                     self.local_slots.insert(slot.base);
+                }
+                if self.accesses.is_factor(fragment) {
+                    self.factors.insert(slot.base);
                 }
                 if self.holding.contains(&fragment) {
                     self.sums.insert(view.ptr.base);

@@ -195,6 +195,11 @@ impl<'c> Lowering<'c> {
 
     /// Stores a value of `bytes` bytes from an element on.
     pub(super) fn store_at(&mut self, view: &View, inside: &Int, value: IrValue<'c>, bytes: i64) {
+        let factor = view.ptr.space == Space::Rmem && self.factors.contains(&view.ptr.base);
+        let value = match factor {
+            true => self.as_factor(value),
+            false => value,
+        };
         let Some((slot, start)) = self.place(view, inside) else {
             let address = self.address(view, inside);
             self.store_as(address, value, bytes);

@@ -27,6 +27,9 @@ const ADDRESS_BITS: i64 = 0x3_ffff;
 /// What a descriptor counts addresses in.
 const UNIT: i64 = 16;
 
+/// The instruction that waits for products.
+pub(super) const WAIT: &str = "wgmma.wait_group.sync.aligned";
+
 /// Whether a product adds to its accumulator.
 #[derive(Clone, Copy)]
 pub(super) enum Accumulate<'c> {
@@ -184,7 +187,7 @@ impl<'c> Lowering<'c> {
         let text = match kind {
             NvvmOp::WgmmaWaitGroup => {
                 let left = op.attribute("group").ok().and_then(integer_value);
-                format!("wgmma.wait_group.sync.aligned {};", left.unwrap_or(0))
+                format!("{WAIT} {};", left.unwrap_or(0))
             }
             _ => "wgmma.fence.sync.aligned;".to_owned(),
         };
@@ -218,7 +221,7 @@ impl<'c> Lowering<'c> {
             }
             false => match self.add_to_piece(&text, &given) {
                 Some(fields) => fields,
-                None => self.boundary_alone(&text, &given),
+                None => self.through_assembly(&text, &given, &[MEMORY]),
             },
         };
         for (tied, value) in tied.into_iter().zip(fields) {
@@ -227,15 +230,17 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    /// The same as a piece of assembly of its own: the registers as they come out.
-    fn boundary_alone(
+    /// A piece of assembly that registers go through, each with its constraint: as they come out. `more` are further constraints.
+    pub(super) fn through_assembly(
         &mut self,
         text: &str,
         given: &[(IrValue<'c>, &'static str)],
+        more: &[&str],
     ) -> Vec<IrValue<'c>> {
         let outputs = given.iter().map(|(_, letter)| format!("={letter}"));
         let inputs = (0..given.len()).map(|at| at.to_string());
-        let constraints = outputs.chain(inputs).chain([MEMORY.to_owned()]);
+        let more = more.iter().map(|more| (*more).to_owned());
+        let constraints = outputs.chain(inputs).chain(more);
         let constraints = constraints.collect::<Vec<_>>().join(",");
         let values: Vec<IrValue<'c>> = given.iter().map(|(value, _)| *value).collect();
         let types: Vec<Type<'c>> = values.iter().map(|value| value.r#type()).collect();

@@ -6,7 +6,6 @@
 //! (`cute-expand-signature`).
 mod access;
 mod arrive;
-mod behind_wait;
 mod combine;
 mod convert;
 mod edges;
@@ -57,7 +56,6 @@ use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationL
 use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
 
-pub(super) use behind_wait::BEHIND_WAIT;
 pub(in crate::passes) use precision::MULTIPLIED_IN;
 pub(super) use scratch::Scratch;
 pub(super) use warpgroup::FIRST_BARRIER;
@@ -259,7 +257,6 @@ impl<'c> Partition<'c> {
             _ => spread_of(op, result_of(op, 0))?,
         };
         let illegal = |error: SemError| (op, of_semantics(&error));
-        self.through_wait(op).map_err(illegal)?;
         if let (TileOp::Fold | TileOp::Scan, Some(to)) = (kind, &result) {
             let combined = self.combined(op, to).map_err(illegal)?;
             for (index, value) in combined.into_iter().enumerate() {

@@ -1,6 +1,5 @@
 //! The role that multiplies: waits for stages, and releases them.
 use super::super::emits::Emits;
-use super::super::partition::BEHIND_WAIT;
 use super::super::stages::DEPTH;
 use super::super::types::mma_of;
 use super::ancestor_in;
@@ -145,7 +144,6 @@ pub(super) fn role<'c>(
                 emit.ir.location = map.location();
                 emit.before(map);
                 wait_for_products(emit, 0);
-                set_attribute(map, BEHIND_WAIT, emit.ir.unit());
             }
             None => wait_for_products(emit, inside.len() as i64),
         }

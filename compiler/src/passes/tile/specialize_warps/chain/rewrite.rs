@@ -1,6 +1,5 @@
 //! The rewriting of a loop of chained products.
 use super::super::super::emits::Emits;
-use super::super::super::partition::BEHIND_WAIT;
 use super::super::super::stages::DEPTH;
 use super::super::consumers::wait_for_products;
 use super::super::emit::Emit;
@@ -9,7 +8,7 @@ use super::{Chain, taken};
 use crate::passes::cmpi::LESS;
 use crate::passes::ir_utils::{
     borrowed, clone, collect_nested, defining_op, erase, is_in_block, move_before,
-    named_attributes, operations, replace_all_uses, set_attribute, set_operand,
+    named_attributes, operations, replace_all_uses, set_operand,
 };
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, argument_of, operands_of, operation_key, region_with_block,
@@ -266,9 +265,6 @@ impl<'c> Rewrite<'_, 'c> {
         let next = self.next(behind)?;
         self.emit.before(late);
         wait_for_products(self.emit, 0);
-        for op in self.parts.later.iter().filter(|op| makes_factor(**op)) {
-            set_attribute(*op, BEHIND_WAIT, self.emit.ir.unit());
-        }
         let last = self.chain.last_ring;
         self.waits.rings[last].release(self.emit, self.waits.stages[last], self.waits.leads)?;
         self.emit.before(end);
@@ -336,11 +332,6 @@ impl<'c> Rewrite<'_, 'c> {
         let Waits { rings, leads, .. } = self.waits;
         own.try_for_each(|ring| rings[*ring].release(self.emit, stages[*ring], leads))
     }
-}
-
-/// Whether an operation may write the registers of a factor.
-fn makes_factor(op: IrOp) -> bool {
-    TileOp::Map.is(op) || TileOp::ConvertLayout.is(op)
 }
 
 /// What a value is by now.
