@@ -104,7 +104,14 @@ struct ConvertGpuToLLVM : PassWrapper<ConvertGpuToLLVM, OperationPass<gpu::GPUMo
     ConversionConfig config;
     config.allowPatternRollback = false;
     if (failed(applyPartialConversion(getOperation(), target, std::move(patterns), config)))
-      signalPassFailure();
+      return signalPassFailure();
+    // What `scf.for` says of its loop, which the branch back carries, as that branch says it.
+    getOperation().walk([](LLVM::BrOp branch) {
+      if (auto loop = branch->getAttrOfType<LLVM::LoopAnnotationAttr>("llvm.loop_annotation")) {
+        branch.setLoopAnnotationAttr(loop);
+        branch->removeDiscardableAttr("llvm.loop_annotation");
+      }
+    });
   }
 };
 

@@ -1,5 +1,5 @@
-//! What the assembler says of a warpgroup's products and registers: `(C7510)` and its kin, as warnings at lines of the
-//! source.
+//! What the assembler says of a warpgroup's products and registers, `(C7510)` and its kin, and what PTX has of local memory: as warnings at
+//! lines of the source.
 //!
 //! ptxas keeps several `wgmma` under way only where nothing else touches their registers between `wgmma.fence` and
 //! `wgmma.wait_group`. Elsewhere it waits behind each, which is several times slower and no error; and every `setmaxnreg` of
@@ -38,6 +38,32 @@ pub fn warnings(log: &str, ptx: &str, place: impl Fn(&str) -> Option<Place>) -> 
             severity: Severity::Warning,
             place,
             text,
+            notes: Vec::new(),
+        };
+        if !found.contains(&message) {
+            found.push(message);
+        }
+    }
+    found
+}
+
+/// Warnings at what a kernel reads of its stack: fragments that LLVM could not keep in registers.
+pub fn local_memory(ptx: &str) -> Vec<Message> {
+    const READ: &str = "ld.local.";
+    let mut found: Vec<Message> = Vec::new();
+    if !ptx.contains(READ) {
+        return found;
+    }
+    let lines = (1..).zip(ptx.lines());
+    for (number, _) in lines.filter(|(_, line)| line.trim_start().starts_with(READ)) {
+        let message = Message {
+            severity: Severity::Warning,
+            place: place_of_line(ptx, number),
+            text: user_error(
+                codes::SLOW,
+                "the fragment that is read here lies in local memory: its index is known only when the kernel runs, and registers have no addresses",
+                "let the index be known while compiling: `static for`, or a loop between numbers; or keep what is to be looked up in shared memory",
+            ),
             notes: Vec::new(),
         };
         if !found.contains(&message) {
@@ -206,5 +232,15 @@ mod tests {
         assert_eq!(found[0].place.as_ref().map(|place| place.line), Some(7));
         assert!(warnings("ptxas info : Used 168 registers", PTX, kernel).is_empty());
         assert!(warnings("ptxas info : (C9999) something", PTX, kernel).is_empty());
+    }
+
+    #[test]
+    fn what_is_read_of_the_stack_is_said_once() {
+        let read = "\tld.local.b32\t%r1, [%r2];\n".repeat(2);
+        let ptx = PTX.replace("\twgmma", &format!("{read}\twgmma"));
+        let found = local_memory(&ptx);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].place.as_ref().map(|place| place.line), Some(7));
+        assert_eq!(local_memory(PTX), []);
     }
 }

@@ -1,7 +1,7 @@
 //! One module on its way from a source to PTX: all of the source, or one of its kernels.
 
 use super::outcome::{Outcome, Step};
-use crate::codegen::{Chip, LlvmError, LlvmModule, Severity, Timings, messages};
+use crate::codegen::{Chip, LlvmError, LlvmModule, OptLevel, Severity, Timings, advice, messages};
 use crate::options::{Emit, Options, Source};
 use crate::passes::{self, Reported};
 use crate::pipeline;
@@ -156,7 +156,17 @@ impl<'c, 'a> Run<'c, 'a> {
             (Ok(llvm), _) => llvm.optimized_ptx(timings),
         };
         match text {
-            Ok(text) => Some(text),
+            Ok(text) => {
+                // Without passes, all that LLVM could keep in registers lies there.
+                if options.level != OptLevel::O0 {
+                    let said = advice::local_memory(&text);
+                    let placed = said
+                        .iter()
+                        .filter_map(|message| report::diagnostic(message, self.sources));
+                    self.outcome.say(Step::Llvm, placed);
+                }
+                Some(text)
+            }
             Err(error) => self.outcome.fail(Step::Llvm, error),
         }
     }

@@ -131,7 +131,8 @@ impl<'c> Lowering<'c> {
         if self.hidden_zero.is_none() {
             let entry = Insertion::Before(self.entry);
             let inside = std::mem::replace(&mut self.emitter.ir.insertion, entry);
-            let text = "{ .reg .b32 bytes; mov.u32 bytes, %total_smem_size; shr.u32 $0, bytes, 31; }";
+            let text =
+                "{ .reg .b32 bytes; mov.u32 bytes, %total_smem_size; shr.u32 $0, bytes, 31; }";
             let word = self.emitter.ir.ty("i32");
             self.hidden_zero = self.assembly(text, "=r", &[], Some(word));
             self.emitter.ir.insertion = inside;

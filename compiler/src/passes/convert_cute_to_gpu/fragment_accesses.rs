@@ -1,5 +1,6 @@
 //! Memory effects on fragments: which of them each region of a kernel reads and writes.
 use super::super::ir_utils::{blocks, operations};
+use super::unroll_loops::loops_behind;
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
@@ -33,6 +34,8 @@ pub(super) struct Accesses {
     fragments: FxHashMap<usize, usize>,
     /// Those of which some part is chosen at run time.
     dynamic: FxHashSet<usize>,
+    /// The loops whose index chooses such a part.
+    choosing: FxHashSet<usize>,
     /// The block that allocates each fragment.
     home: FxHashMap<usize, IrBlockKey>,
     /// Those that another block accesses too.
@@ -85,6 +88,11 @@ impl Accesses {
     /// Whether some part of a fragment is chosen at run time.
     pub(super) fn chosen_at_run_time(&self, fragment: usize) -> bool {
         self.dynamic.contains(&fragment)
+    }
+
+    /// Whether the index of a loop chooses parts of fragments.
+    pub(super) fn chooses_registers(&self, of: IrOp) -> bool {
+        self.choosing.contains(&operation_key(of))
     }
 
     /// Whether a fragment is one of very many, and only the block that allocates it accesses it.
@@ -158,10 +166,17 @@ impl Accesses {
             if self.home.get(&fragment) != Some(&block) {
                 self.shared.insert(fragment);
             }
-            if !kind.is_some_and(|kind| WHOLE.contains(&kind))
-                && operands_of(op).skip(index + 1).any(at_run_time)
-            {
-                self.dynamic.insert(fragment);
+            if !kind.is_some_and(|kind| WHOLE.contains(&kind)) {
+                let mut choosing = Vec::new();
+                for number in operands_of(op)
+                    .skip(index + 1)
+                    .filter(|it| at_run_time(*it))
+                {
+                    self.dynamic.insert(fragment);
+                    loops_behind(number, &mut choosing);
+                }
+                self.choosing
+                    .extend(choosing.into_iter().map(operation_key));
             }
             match (kind, index) {
                 (Some(CuteOp::MemrefLoad | CuteOp::MemrefLoadVec), _)

@@ -31,6 +31,7 @@ mod register_banks;
 mod store_forwarding;
 mod tma;
 mod tma_desc;
+mod unroll_loops;
 mod unroll_vectors;
 mod vectors;
 mod wgmma;

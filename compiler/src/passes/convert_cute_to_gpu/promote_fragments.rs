@@ -44,6 +44,7 @@ impl Register {
 impl<'c> Lowering<'c> {
     /// Lowers what is inside an operation.
     pub(super) fn regions(&mut self, op: IrOp<'c>) -> Result<(), Reported> {
+        self.unroll_if_choosing(op);
         let slots = self.promoted(op);
         let registers: Vec<Register> = slots.iter().flat_map(registers).collect();
         let before: Vec<IrValue<'c>> = registers
