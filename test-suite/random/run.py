@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random valid kernels, each with the reference that it is compared with.
 
-    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
+    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product|chain] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
 
 Writes a .cute file of N kernels with a `test` block each and runs `cutec test` on it: in the simulator with
 the check for races and in K schedules, or on a GPU. The same seed is the same file everywhere, so what a GPU
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from chains import chains, recurrences
 from products import products
 from tiles import tiles
 
@@ -244,7 +245,8 @@ test {name} {{
 """
 
 
-KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles], "product": [products]}
+KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles], "product": [products],
+         "chain": [chains, chains, chains, recurrences]}
 
 
 def generate(level, seed, count):

@@ -79,7 +79,7 @@ fn elements(load: IrOp) -> i64 {
 }
 
 /// Whether a load has rows and columns, as sums have, and a bias has not.
-fn is_whole(load: IrOp) -> bool {
+pub(super) fn is_whole(load: IrOp) -> bool {
     let long = |tile: TileType| tile.shape.iter().filter(|extent| **extent > 1).count();
     tile_of_load(load).is_some_and(|tile| long(tile) > 1)
 }
@@ -148,7 +148,7 @@ pub(super) fn multiplies(op: IrOp) -> bool {
 }
 
 /// Whether it writes to global memory, or waits for blocks that do, or something inside of it does.
-fn writes(op: IrOp) -> bool {
+pub(super) fn writes(op: IrOp) -> bool {
     let all = inside(op).into_iter().chain([op]);
     let waits = |op: IrOp| matches!(TileOp::of(op), Some(TileOp::Arrive | TileOp::GridBarrier));
     all.into_iter()

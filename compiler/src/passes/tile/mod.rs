@@ -8,6 +8,7 @@ mod coordinate;
 mod emits;
 mod epilogue_load;
 mod gathers;
+pub mod hoist_loads;
 pub mod insert_barriers;
 mod issuable;
 mod known_ops;
@@ -53,7 +54,7 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 18] = [
+pub const PASSES: [PassEntry; 19] = [
     PassEntry {
         name: "tile-speculate",
         summary: "Computes both sides of branches that only compute integers",
@@ -68,6 +69,11 @@ pub const PASSES: [PassEntry; 18] = [
         name: "tile-raster",
         summary: "Gives each block its tile, in an order that L2 likes",
         run: raster::raster,
+    },
+    PassEntry {
+        name: "tile-hoist-loads",
+        summary: "Loads in front of a loop what is the same in each of its iterations",
+        run: hoist_loads::hoist_loads,
     },
     PassEntry {
         name: "tile-merge",
