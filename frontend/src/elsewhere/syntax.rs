@@ -50,7 +50,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
         (LBracket | Comma, Colon) => foreign(
             0,
             "a whole mode is `_`",
-            "write `x[_, i]`; a part of a mode is `local_tile(x, tile, coordinate)`, or `x.tile(shape, coordinate)`",
+            "write `x[_, i]`; a part of a mode is a range, `x[_, 0..16]`, or a tile, `local_tile(x, tile, coordinate)`, `x.tile(shape, coordinate)`",
         ),
         (At, Ident(_)) => foreign(
             1,

@@ -127,13 +127,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.check_index_count(&view, indices.len(), (base.span, target.span))?;
                 self.check_writable(&view, base.span)?;
                 if self.is_slice(&coord) {
-                    let part = self.op(
-                        CuteOp::Slice,
-                        "[]",
-                        &[view, coord],
-                        &Attrs::default(),
-                        target.span,
-                    )?;
+                    let part = self.slice_of(&view, coord, target.span)?;
                     return self.store_by(op, (part, target.span), (new, value.span()), span);
                 }
                 if let Some(op) = op {

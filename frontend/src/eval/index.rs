@@ -75,13 +75,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.check_index_count(&value, indices.len(), (base.span, span))?;
                 let is_tile = matches!(value, Value::Tile(_));
                 match self.is_slice(&coord) && !is_tile {
-                    true => self.op(
-                        CuteOp::Slice,
-                        "[]",
-                        &[value, coord],
-                        &Attrs::default(),
-                        span,
-                    ),
+                    true => self.slice_of(&value, coord, span),
                     false => self.element(&value, &coord, span),
                 }
             }
@@ -142,20 +136,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             | Value::Bool(_)
             | Value::Str(_)
             | Value::Type(_) => self.expected("an integer as index", index, span),
+            Value::Range(parts) => parts
+                .iter()
+                .try_for_each(|part| self.expect_index(part, span)),
             Value::Static(Val::Layout(_)) => {
                 let message = format!("an index is an integer or `_`, not {}", index.describe());
                 let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "here");
-                let help = "a part of a mode is `local_tile(x, tile, coordinate)`, at tile level `x.tile(shape, coordinate)`";
+                let help = "a part of a mode is a range, `x[0..16]`, or a tile, `local_tile(x, tile, coordinate)`, at tile level `x.tile(shape, coordinate)`";
                 Err(self.report(diagnostic.with_help(help)))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether a coordinate keeps a mode.
+    /// Whether a coordinate keeps a mode, or a part of one.
     pub(super) fn is_slice(&self, coord: &Value<'c, 'a>) -> bool {
         match coord {
-            Value::Underscore => true,
+            Value::Underscore | Value::Range(_) => true,
             Value::Tuple(parts) => parts.iter().any(|part| self.is_slice(part)),
             _ => false,
         }
@@ -201,7 +198,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         what,
                         other,
                         span,
-                        "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; a column is `gather(x, (iota(16, 1), j))`, an element of the tensor `x[i, j]`",
+                        "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; a part is loaded as a tile of its own, a column is `gather(x, (iota(16, 1), j))`, an element of the tensor `x[i, j]`",
                     ),
                     Value::Scalar(_) => self.expected_with_help(
                         what,

@@ -49,6 +49,7 @@ mod materialize;
 mod narrow;
 mod parameters;
 mod problem;
+mod ranges;
 mod records;
 mod roles;
 mod rounding;

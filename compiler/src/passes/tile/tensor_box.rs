@@ -387,7 +387,9 @@ impl<'c> TensorBox<'c> {
 
 /// Follows a view back to the argument of the kernel that it is into.
 fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, String> {
-    let unknown = || "the view is no slice of a tensor that the kernel is passed".to_owned();
+    let unknown = || {
+        "the view is no slice, by indices and `_`, of a tensor that the kernel is passed".to_owned()
+    };
     let Some(op) = defining_op(view) else {
         let rank = view_of(view).map(|view| view.layout.rank());
         let entry = blocks(function, 0);
