@@ -110,14 +110,17 @@ impl<'a> Walk<'a> {
                 this.bind(&param.name, "compile-time parameter", false);
             }
             for param in &function.params {
-                this.optional_type(param.ty.as_ref());
                 this.bind(&param.name, "parameter", false);
                 if &*param.name.node == RECEIVER {
                     this.mention(RECEIVER);
                 }
             }
+            for param in &function.params {
+                this.optional_type(param.ty.as_ref());
+            }
             this.optional_type(function.result.as_ref());
             this.block(&function.body);
+            this.use_for_extents(&function.params);
         });
     }
 

@@ -389,8 +389,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 .filter(|arg| arg.name.is_none())
                 .nth(at);
             let given = given.or_else(|| call.named_generic(&param.name.node));
-            let value = match (given, &param.default) {
-                (Some(arg), _) => arg.value.clone(),
+            let inferred = || Self::inferred(function, call, &param.name.node);
+            let given = given.map(|arg| arg.value.clone());
+            let value = match (
+                given.or_else(|| inferred().map(Value::Type)),
+                &param.default,
+            ) {
+                (Some(value), _) => value,
                 (None, Some(default)) => self.static_value("a default", default)?,
                 (None, None) => return self.missing_argument(call, &param.name.node),
             };
@@ -408,6 +413,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let changes = param.mutable && &*param.name.node == RECEIVER;
             self.bind(param.name.node.clone(), value, changes, param.name.span);
         }
+        self.check_tensors(function, call)?;
         // The flag must be clear at each call, also in a loop.
         if self.ir.is_some() && returns_by_flag(&function.body) {
             let flag = self.return_flag(call.span)?;

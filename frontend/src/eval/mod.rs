@@ -26,6 +26,7 @@
 //! the operations that are emitted verify.
 
 mod abi;
+mod annotations;
 mod arith;
 mod assign;
 mod bounds;

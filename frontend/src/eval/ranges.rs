@@ -59,16 +59,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         )?;
         let (mut offsets, mut shape, mut stride, mut kept) = (vec![], vec![], vec![], vec![]);
         for (mode, index) in indices.into_iter().enumerate() {
-            let one = match extents.len() {
-                1 => layout.clone(),
-                _ => self.op(
-                    CuteOp::Get,
-                    "[]",
-                    std::slice::from_ref(&layout),
-                    &Attrs::mode([mode as i64]),
-                    span,
-                )?,
-            };
+            let one = self.mode_of(&layout, plain.shape().is_leaf(), mode, span)?;
             let one = [one];
             stride.push(self.op(CuteOp::GetStride, "[]", &one, &none, span)?);
             let Value::Range(range) = index else {
@@ -125,6 +116,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         match kept.iter().all(|index| matches!(index, Value::Underscore)) {
             true => Ok(part),
             false => self.slice_at(&part, kept, span),
+        }
+    }
+
+    /// A mode of a layout, which may be one of a single extent without parentheses.
+    pub(super) fn mode_of(
+        &mut self,
+        layout: &Value<'c, 'a>,
+        is_one: bool,
+        mode: usize,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        match is_one {
+            true => Ok(layout.clone()),
+            false => {
+                let (attrs, of) = (Attrs::mode([mode as i64]), std::slice::from_ref(layout));
+                self.op(CuteOp::Get, "[]", of, &attrs, span)
+            }
         }
     }
 

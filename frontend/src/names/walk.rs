@@ -399,9 +399,13 @@ impl<'a> Visit<'a> for Walk<'a> {
                 param.default.iter().for_each(|value| this.expr(value));
                 this.bring(&param.name);
             }
+            // An extent may be what another parameter says.
+            for param in &function.params {
+                this.bring(&param.name);
+            }
+            this.extents(&function.params, function.body.span);
             for param in &function.params {
                 param.ty.iter().for_each(|ty| this.ty(ty));
-                this.bring(&param.name);
             }
             function.result.iter().for_each(|ty| this.ty(ty));
             this.block(&function.body);

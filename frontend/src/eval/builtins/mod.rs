@@ -64,6 +64,7 @@ pub use operator::Operator;
 pub(super) use reduce::{combine, combiner, flatten, rebuild};
 pub use table::{FAMILIES, Family, all, methods_of, named as entries, names};
 pub(crate) use tma::tma_atom;
+pub(super) use unflatten::integer;
 
 use super::call::Call;
 use super::values::{Value, elem_name};

@@ -204,7 +204,7 @@ fn extents_of<'c, 'a>(
 }
 
 /// An integer: one that is known stays so.
-fn integer<'c, 'a>(
+pub(in crate::eval) fn integer<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     value: &Value<'c, 'a>,
     span: Span,
