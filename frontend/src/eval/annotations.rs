@@ -71,6 +71,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let (found, rank) = (view.ptr.elem, view.layout.rank());
         let is_one = view.layout.inner().shape().is_leaf();
+        let is_element = view.layout.size().is(1);
         if let Some(elem) = elem {
             match self.expr(&elem.value)? {
                 Value::Type(elem) if elem == found => {}
@@ -94,7 +95,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ExprKind::Tuple(modes) => &modes[..],
                 _ => std::slice::from_ref(expr),
             };
-            if modes.len() != rank {
+            // A tensor of rank 0 has the layout `1:0`.
+            if modes.len() != rank && !(modes.is_empty() && is_element) {
                 let what = match modes.len() {
                     1 => "a tensor of 1 mode".to_owned(),
                     modes => format!("a tensor of {modes} modes"),
