@@ -10,7 +10,7 @@ class Chain:
 
     def __init__(self, rng, name):
         self.rng, self.name = rng, name
-        self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], []
+        self.params, self.data, self.body, self.checks = [], [], [], []
         self.type = rng.choice(["f16", "bf16"])
         self.d = rng.choice([32, 64, 64, 128])
         self.bm = rng.choice([64, 64, 128, 128, 192])

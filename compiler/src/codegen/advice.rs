@@ -50,27 +50,27 @@ pub fn warnings(log: &str, ptx: &str, place: impl Fn(&str) -> Option<Place>) -> 
 /// Warnings at what a kernel reads of its stack: fragments that LLVM could not keep in registers.
 pub fn local_memory(ptx: &str) -> Vec<Message> {
     const READ: &str = "ld.local.";
-    let mut found: Vec<Message> = Vec::new();
-    if !ptx.contains(READ) {
-        return found;
-    }
-    let lines = (1..).zip(ptx.lines());
-    for (number, _) in lines.filter(|(_, line)| line.trim_start().starts_with(READ)) {
-        let message = Message {
-            severity: Severity::Warning,
-            place: place_of_line(ptx, number),
-            text: user_error(
-                codes::SLOW,
-                "the fragment that is read here lies in local memory: its index is known only when the kernel runs, and registers have no addresses",
-                "let the index be known while compiling: `static for`, or a loop between numbers; or keep what is to be looked up in shared memory",
-            ),
-            notes: Vec::new(),
-        };
-        if !found.contains(&message) {
-            found.push(message);
+    let mut places: Vec<Option<(u32, u32, u32)>> = Vec::new();
+    if ptx.contains(READ) {
+        let mut here = None;
+        for line in ptx.lines() {
+            here = located(line).or(here);
+            if line.trim_start().starts_with(READ) && !places.contains(&here) {
+                places.push(here);
+            }
         }
     }
-    found
+    let message = |at: Option<(u32, u32, u32)>| Message {
+        severity: Severity::Warning,
+        place: at.and_then(|at| place_of(ptx, at)),
+        text: user_error(
+            codes::SLOW,
+            "the fragment that is read here lies in local memory: its index is known only when the kernel runs, and registers have no addresses",
+            "let the index be known while compiling: `static for`, or a loop between numbers; or keep what is to be looked up in shared memory",
+        ),
+        notes: Vec::new(),
+    };
+    places.into_iter().map(message).collect()
 }
 
 /// `ptxas info : (C7514) Potential Performance Loss: … in the function 'k' in line 12`
@@ -152,13 +152,19 @@ fn line_of(ptx: &str, instruction: &str) -> Option<u32> {
 /// The place in the source of a line of PTX: what the last `.loc` before it says that names one.
 fn place_of_line(ptx: &str, line: u32) -> Option<Place> {
     let before = ptx.lines().take(line as usize);
-    let named = before.filter_map(|line| {
-        let mut numbers = line.trim_start().strip_prefix(".loc")?.split_whitespace();
-        let mut next = || numbers.next()?.parse::<u32>().ok();
-        let (file, line, column) = (next()?, next()?, next()?);
-        (line > 0).then_some((file, line, column))
-    });
-    let (file, line, column) = named.last()?;
+    place_of(ptx, before.filter_map(located).last()?)
+}
+
+/// What a `.loc` says that names a line: file, line and column.
+fn located(line: &str) -> Option<(u32, u32, u32)> {
+    let mut numbers = line.trim_start().strip_prefix(".loc")?.split_whitespace();
+    let mut next = || numbers.next()?.parse::<u32>().ok();
+    let (file, line, column) = (next()?, next()?, next()?);
+    (line > 0).then_some((file, line, column))
+}
+
+/// A place by the number of its file.
+fn place_of(ptx: &str, (file, line, column): (u32, u32, u32)) -> Option<Place> {
     let name = ptx.lines().find_map(|line| {
         let (number, name) = line
             .trim_start()

@@ -19,7 +19,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let params = function.params.iter().enumerate();
         params.into_iter().find_map(|(at, param)| {
             let ty = param.ty.as_ref()?;
-            let arg = call.arg(at).or_else(|| call.named(&param.name.node))?;
+            let arg = call.given(at, &param.name.node)?;
             if let Some((of, _)) = tensor_type(ty) {
                 let named = of?.value.as_name().is_some_and(|it| &**it == name);
                 return arg
@@ -51,7 +51,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for (at, param) in function.params.iter().enumerate() {
             let (Some((elem, layout)), Some(arg)) = (
                 param.ty.as_ref().and_then(tensor_type),
-                call.arg(at).or_else(|| call.named(&param.name.node)),
+                call.given(at, &param.name.node),
             ) else {
                 continue;
             };
@@ -70,7 +70,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.expected("a tensor", value, span);
         };
         let (found, rank) = (view.ptr.elem, view.layout.rank());
-        let is_one = view.layout.inner().shape().is_leaf();
         let is_element = view.layout.size().is(1);
         if let Some(elem) = elem {
             match self.expr(&elem.value)? {
@@ -89,6 +88,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ExprKind::Layout { shape, stride } => (shape, Some(stride)),
             _ => (&layout.value, None),
         };
+        let (of, none) = (std::slice::from_ref(value), Attrs::default());
+        let of = self.op(CuteOp::GetLayout, "tensor", of, &none, span)?;
         for (expr, op) in [(Some(shape), CuteOp::GetShape), (stride, CuteOp::GetStride)] {
             let Some(expr) = expr else { continue };
             let modes = match &*expr.kind {
@@ -104,7 +105,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 return self.expected(&what, value, span);
             }
             for (mode, expr) in modes.iter().enumerate() {
-                self.check_mode(value, (mode, is_one), (expr, op), span)?;
+                self.check_mode(value, (&of, mode), (expr, op), span)?;
             }
         }
         Ok(())
@@ -113,23 +114,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn check_mode(
         &mut self,
         value: &Value<'c, 'a>,
-        (mode, is_one): (usize, bool),
+        (layout, mode): (&Value<'c, 'a>, usize),
         (expr, op): (&'a Expr, CuteOp),
         span: Span,
     ) -> Result<()> {
         if expr.is_wildcard() {
             return Ok(());
         }
-        let none = Attrs::default();
-        let layout = self.op(
-            CuteOp::GetLayout,
-            "tensor",
-            std::slice::from_ref(value),
-            &none,
-            span,
-        )?;
-        let layout = self.mode_of(&layout, is_one, mode, span)?;
-        let found = self.op(op, "tensor", &[layout], &none, span)?;
+        let one = [self.mode_of(layout, mode, "tensor", span)?];
+        let found = self.op(op, "tensor", &one, &Attrs::default(), span)?;
         let found = integer(self, &found, span)?;
         if let Some(name) = expr
             .as_name()

@@ -40,6 +40,11 @@ impl<'c, 'a> Call<'c, 'a> {
             .find(|arg| arg.name.as_deref() == Some(name))
     }
 
+    /// The argument of a parameter, by its number or its name.
+    pub fn given(&self, at: usize, name: &str) -> Option<&ArgValue<'c, 'a>> {
+        self.arg(at).or_else(|| self.named(name))
+    }
+
     /// The generic argument of this name.
     pub fn named_generic(&self, name: &str) -> Option<&ArgValue<'c, 'a>> {
         self.generics
@@ -402,7 +407,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.bind(param.name.node.clone(), value, false, param.name.span);
         }
         for (at, param) in function.params.iter().enumerate() {
-            let Some(arg) = call.arg(at).or_else(|| call.named(&param.name.node)) else {
+            let Some(arg) = call.given(at, &param.name.node) else {
                 return self.missing_argument(call, &param.name.node);
             };
             let (value, span) = (arg.value.clone(), arg.expr.span);

@@ -47,6 +47,7 @@ mod kernel;
 mod loops;
 mod maps;
 mod materialize;
+mod modes;
 mod narrow;
 mod parameters;
 mod problem;

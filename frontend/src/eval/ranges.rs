@@ -2,6 +2,7 @@
 //!
 //! The tensor begins at the first coordinate of each range, and has as many elements along a mode as its range; what indices choose is sliced as
 //! without ranges.
+use super::modes::known;
 use super::values::{Cute, Value};
 use super::{Evaluator, Result};
 use crate::ast::BinaryOp;
@@ -44,11 +45,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let label = "expected an index, a range or `_` for each";
             return self.error(codes::WRONG_ARGUMENTS, span, message, label);
         }
-        // How many elements each mode has, and whether it is one.
-        let modes = (0..plain.rank()).filter_map(|mode| plain.mode(mode));
-        let (extents, leaves): (Vec<Option<i64>>, Vec<bool>) = modes
-            .map(|mode| (mode.size().as_static(), mode.shape().is_leaf()))
-            .unzip();
         let none = Attrs::default();
         let layout = self.op(
             CuteOp::GetLayout,
@@ -59,8 +55,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         )?;
         let (mut offsets, mut shape, mut stride, mut kept) = (vec![], vec![], vec![], vec![]);
         for (mode, index) in indices.into_iter().enumerate() {
-            let one = self.mode_of(&layout, plain.shape().is_leaf(), mode, span)?;
-            let one = [one];
+            let one = [self.mode_of(&layout, mode, "[]", span)?];
             stride.push(self.op(CuteOp::GetStride, "[]", &one, &none, span)?);
             let Value::Range(range) = index else {
                 offsets.push(Value::Int(0));
@@ -68,20 +63,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 kept.push(index);
                 continue;
             };
-            if !leaves[mode] {
-                let message = format!("a range of mode {mode}, which is made of several");
-                let diagnostic = Diagnostic::error(
-                    codes::LAYOUT_ALGEBRA,
-                    span,
-                    message,
-                    "expected a mode of one",
-                );
-                return Err(
-                    self.report(diagnostic.with_help("`flatten(x)` gives each a mode of its own"))
-                );
-            }
+            let message = format!("a range of mode {mode}, which is made of several");
+            self.expect_one_mode(&one[0], message, span)?;
+            let extent = known(&one[0]).and_then(|mode| mode.size().as_static());
             let [first, end, step] = *range;
-            self.check_range(&[&first, &end, &step], extents[mode], span)?;
+            self.check_range(&[&first, &end, &step], extent, span)?;
             shape.push(match &first {
                 Value::Int(0) => end,
                 _ => self.binary(BinaryOp::Sub, (end, span), (first.clone(), span), span)?,
@@ -102,13 +88,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             )?,
             false => view.clone(),
         };
-        let start = self.op(CuteOp::GetIter, "[]", &[from], &none, span)?;
-        let [shape, stride] = [shape, stride].map(|mut modes| match modes.len() {
-            1 => modes.remove(0),
-            _ => Value::Tuple(modes),
-        });
-        let layout = self.op(CuteOp::MakeLayout, "[]", &[shape, stride], &none, span)?;
-        let mut part = self.op(CuteOp::MakeView, "[]", &[start, layout], &none, span)?;
+        let layout = self.layout_of_modes([shape, stride], "[]", span)?;
+        let mut part = self.under_layout(from, layout, "[]", span)?;
         if let (Value::Cute(part), Value::Cute(of)) = (&mut part, view) {
             // Of a part nothing lies outside of its range.
             part.origin.displaced = of.origin.displaced;
@@ -116,23 +97,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         match kept.iter().all(|index| matches!(index, Value::Underscore)) {
             true => Ok(part),
             false => self.slice_at(&part, kept, span),
-        }
-    }
-
-    /// A mode of a layout, which may be one of a single extent without parentheses.
-    pub(super) fn mode_of(
-        &mut self,
-        layout: &Value<'c, 'a>,
-        is_one: bool,
-        mode: usize,
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        match is_one {
-            true => Ok(layout.clone()),
-            false => {
-                let (attrs, of) = (Attrs::mode([mode as i64]), std::slice::from_ref(layout));
-                self.op(CuteOp::Get, "[]", of, &attrs, span)
-            }
         }
     }
 

@@ -45,15 +45,15 @@ impl<'c> Lowering<'c> {
     /// What an operation computes of its operands as they come out of a piece of assembly. `None` where these are numbers, or none that
     /// registers hold.
     fn computed_again(&mut self, op: IrOp<'c>) -> Option<IrValue<'c>> {
-        let of: Vec<IrValue<'c>> = operands_of(op).collect();
         if LlvmOp::Bitcast.is(op) {
             let of = self.as_factor(operand_value(op, 0)?);
             let ty = result_of(op, 0).r#type();
             return Some(self.emitter.ir.value(LlvmOp::Bitcast, &[of], &[], ty));
         }
+        let of: Vec<IrValue<'c>> = operands_of(op).collect();
         let mut held = Vec::with_capacity(of.len());
         for value in &of {
-            held.push(match defining_op(*value).is_some_and(is_number) {
+            held.push(match defining_op(*value).is_some_and(takes_nothing) {
                 true => *value,
                 false => self.by_register(*value, Self::held)?,
             });
@@ -70,7 +70,7 @@ impl<'c> Lowering<'c> {
 
     /// Registers as they come out of a piece of assembly without text.
     fn held(&mut self, registers: &[IrValue<'c>]) -> Option<Vec<IrValue<'c>>> {
-        let letter = |value: &IrValue<'c>| Some((*value, letter_of(value.r#type())?));
+        let letter = |value: &IrValue<'c>| Some((*value, register_of(value.r#type())?.1?));
         let given: Option<Vec<_>> = registers.iter().map(letter).collect();
         Some(self.through_assembly("", &given?, &[]))
     }
@@ -81,8 +81,9 @@ impl<'c> Lowering<'c> {
         self.by_register(value, |lowering, registers| {
             let moved = |register: &IrValue<'c>| {
                 let ty = register.r#type();
-                let letter = letter_of(ty)?;
-                let text = match bits_of(ty)? {
+                let (bits, letter) = register_of(ty)?;
+                let letter = letter?;
+                let text = match bits {
                     16 => {
                         "{ .reg .b16 zero, none; mov.b32 {zero, none}, $2; or.b16 $0, $1, zero; }"
                     }
@@ -104,7 +105,7 @@ impl<'c> Lowering<'c> {
     ) -> Option<IrValue<'c>> {
         let ty = value.r#type();
         let (count, elem) = vector_elements(ty).unwrap_or((1, ty));
-        let bits = bits_of(elem)?;
+        let (bits, _) = register_of(elem)?;
         // Elements that share a register, as words.
         let shared = bits < REGISTER && count * bits % REGISTER == 0;
         let words = shared.then(|| self.contiguous_type(Elem::I32, count * bits / REGISTER));
@@ -185,34 +186,24 @@ fn reads_registers(op: IrOp) -> bool {
 
 /// Whether an operation makes one value of others.
 fn computes(op: IrOp) -> bool {
-    let numbers = !VectorOp::FromElements.is(op) && !is_number(op);
-    numbers && has_no_effect(op) && op.region_count() == 0 && op.result_count() == 1
+    let of_others = !VectorOp::FromElements.is(op) && !takes_nothing(op);
+    of_others && has_no_effect(op) && op.region_count() == 0 && op.result_count() == 1
 }
 
-/// Whether an operation is a number that is known.
-fn is_number(op: IrOp) -> bool {
+/// Whether an operation is a number, or the same for all of a kernel otherwise.
+fn takes_nothing(op: IrOp) -> bool {
     op.operand_count() == 0
 }
 
-/// Bits of a scalar.
-fn bits_of(ty: Type) -> Option<i64> {
-    match &*type_text(ty) {
-        "i8" => Some(8),
-        "i16" | "f16" | "bf16" => Some(16),
-        "i32" | "f32" => Some(32),
-        "i64" | "f64" => Some(64),
-        _ => None,
-    }
-}
-
-/// The letter of a register in inline assembly.
-fn letter_of(ty: Type) -> Option<&'static str> {
-    match &*type_text(ty) {
-        "i16" | "f16" | "bf16" => Some("h"),
-        "i32" => Some("r"),
-        "f32" => Some("f"),
-        "i64" => Some("l"),
-        "f64" => Some("d"),
-        _ => None,
-    }
+/// Bits of a scalar, and its letter in inline assembly where it may be a register of its own.
+fn register_of(ty: Type) -> Option<(i64, Option<&'static str>)> {
+    Some(match &*type_text(ty) {
+        "i8" => (8, None),
+        "i16" | "f16" | "bf16" => (16, Some("h")),
+        "i32" => (32, Some("r")),
+        "f32" => (32, Some("f")),
+        "i64" => (64, Some("l")),
+        "f64" => (64, Some("d")),
+        _ => return None,
+    })
 }

@@ -4,17 +4,15 @@
 //! tile of keys. After: the load stands in front of the loop, as if it were written there. An operand of a product waits in
 //! one buffer then, instead of coming with each stage. A whole tile that is not multiplied stays, for it would take registers through
 //! all of the loop; and so does everything in a loop that writes to global memory.
-use super::load_early::{is_whole, writes};
+use super::load_early::{computes_place, is_whole, writes};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, first_of_block, for_each_kernel, is_in_block,
     move_before, operations, users,
 };
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operands_of, operation_key, result_of};
-use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ScfOp, TileOp};
 use melior::Context;
-use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 
 /// Moves the loads of every kernel of the module.
@@ -61,10 +59,7 @@ fn is_the_same(op: IrOp, body: IrBlock, needed: &mut HashSet<usize>) -> bool {
     }
     operands_of(op).all(|operand| match defining_op(operand) {
         Some(made) if is_in_block(made, body) => {
-            let computes = TileOp::of(made).is_none_or(|kind| kind == TileOp::Index)
-                && made.region_count() == 0
-                && has_no_effect(made);
-            computes && is_the_same(made, body, needed)
+            computes_place(made) && is_the_same(made, body, needed)
         }
         Some(_) => true,
         None => first_of_block(operand).is_none_or(|first| !is_in_block(first, body)),

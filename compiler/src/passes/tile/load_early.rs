@@ -117,11 +117,7 @@ fn movable<'c>(load: IrOp<'c>) -> Option<(IrOp<'c>, Vec<IrOp<'c>>)> {
             {
                 continue;
             }
-            let computes = TileOp::of(defining).is_none_or(|op| op == TileOp::Index)
-                && defining.region_count() == 0
-                && has_no_effect(defining)
-                && is_in_block(defining, block);
-            if !computes {
+            if !computes_place(defining) || !is_in_block(defining, block) {
                 return None;
             }
             open.push(defining);
@@ -132,6 +128,13 @@ fn movable<'c>(load: IrOp<'c>) -> Option<(IrOp<'c>, Vec<IrOp<'c>>)> {
         .filter(|op| needed.contains(&operation_key(*op)))
         .collect();
     Some((here[products], moved))
+}
+
+/// Whether an operation may be what a place is computed of, which can be computed elsewhere.
+pub(super) fn computes_place(op: IrOp) -> bool {
+    TileOp::of(op).is_none_or(|op| op == TileOp::Index)
+        && op.region_count() == 0
+        && has_no_effect(op)
 }
 
 /// Whether an operation is a product, or makes an operand of one.

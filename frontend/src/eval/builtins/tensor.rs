@@ -64,20 +64,7 @@ fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
         return ev.expected("a tensor", &tensor, call.args[0].expr.span);
     }
     let layout = ev.layout_of(&layout, call.args[1].expr.span)?;
-    let start = ev.op(
-        CuteOp::GetIter,
-        "view",
-        &[tensor],
-        &Attrs::default(),
-        call.span,
-    )?;
-    ev.op(
-        CuteOp::MakeView,
-        "view",
-        &[start, layout],
-        &Attrs::default(),
-        call.span,
-    )
+    ev.under_layout(tensor, layout, "view", call.span)
 }
 
 /// `recast<i32>(x)` of a number, or of all of a tile: its bits as a number of another type.

@@ -2,15 +2,16 @@
 
 use super::layout::layout_of;
 use crate::ast::BinaryOp;
-use crate::diagnostics::{Diagnostic, codes};
+use crate::diagnostics::codes;
 use crate::eval::call::Call;
-use crate::eval::values::{Cute, Value};
+use crate::eval::modes::known;
+use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
-use cutec_layout::{AnyLayout, Tree};
+use cutec_layout::Tree;
 
 pub(super) fn unflatten<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
@@ -66,15 +67,7 @@ fn of_layout<'c, 'a>(
     let axis = checked_mode(ev, mode, rank)?;
     let (mut shape, mut stride) = (Vec::new(), Vec::new());
     for at in 0..rank {
-        let of = match rank {
-            1 => layout.clone(),
-            _ => {
-                let attrs = Attrs::mode([at as i64]);
-                let operands = [layout.clone()];
-                ev.op(CuteOp::Get, "unflatten", &operands, &attrs, call.span)?
-            }
-        };
-        let of = [of];
+        let of = [ev.mode_of(&layout, at, "unflatten", call.span)?];
         let extent = ev.op(CuteOp::GetShape, "unflatten", &of, &none, call.span)?;
         let step = ev.op(CuteOp::GetStride, "unflatten", &of, &none, call.span)?;
         if at != axis {
@@ -82,18 +75,8 @@ fn of_layout<'c, 'a>(
             stride.push(step);
             continue;
         }
-        if known(&of[0]).is_none_or(|of| !of.shape().is_leaf()) {
-            let message = format!("mode {axis} is made of several already");
-            let diagnostic = Diagnostic::error(
-                codes::LAYOUT_ALGEBRA,
-                span,
-                message,
-                "expected a mode of one",
-            );
-            return Err(
-                ev.report(diagnostic.with_help("`flatten(x)` gives each a mode of its own"))
-            );
-        }
+        let message = format!("mode {axis} is made of several already");
+        ev.expect_one_mode(&of[0], message, span)?;
         let extent = integer(ev, &extent, call.span)?;
         let step = integer(ev, &step, call.span)?;
         let extents = extents_of(ev, parts.clone(), (extent, call.span))?;
@@ -107,33 +90,11 @@ fn of_layout<'c, 'a>(
         shape.extend(extents);
         stride.extend(steps);
     }
-    let operands = match (shape.len(), shape.pop(), stride.pop()) {
-        (1, Some(shape), Some(stride)) => [shape, stride],
-        (_, last_shape, last_stride) => {
-            shape.extend(last_shape);
-            stride.extend(last_stride);
-            [Value::Tuple(shape), Value::Tuple(stride)]
-        }
-    };
-    let layout = ev.op(CuteOp::MakeLayout, "unflatten", &operands, &none, call.span)?;
+    let layout = ev.layout_of_modes([shape, stride], "unflatten", call.span)?;
     if value.as_view().is_none() {
         return Ok(layout);
     }
-    let start = ev.op(CuteOp::GetIter, "unflatten", &[value], &none, call.span)?;
-    let operands = [start, layout];
-    ev.op(CuteOp::MakeView, "unflatten", &operands, &none, call.span)
-}
-
-/// The layout that a value is.
-fn known<'v>(value: &'v Value<'_, '_>) -> Option<&'v AnyLayout> {
-    match value {
-        Value::Static(Val::Layout(layout))
-        | Value::Cute(Cute {
-            val: Val::Layout(layout),
-            ..
-        }) => Some(layout),
-        _ => None,
-    }
+    ev.under_layout(value, layout, "unflatten", call.span)
 }
 
 fn checked_mode(
