@@ -176,12 +176,16 @@ pub(super) fn role<'c>(
         if ring.overlaps || !ring.repeats || is_chained(number) {
             continue;
         }
-        let dots: Vec<IrOp<'c>> = ring
+        // Products, or what reads vectors to registers.
+        let takers: Vec<IrOp<'c>> = ring
             .copies
             .iter()
-            .flat_map(|copy| copy.dots.iter().copied())
+            .flat_map(|copy| match ring.is_beside() {
+                true => copy.reads.iter().copied(),
+                false => copy.dots.iter().copied(),
+            })
             .collect();
-        let last = last_around(ring.block, &dots);
+        let last = last_around(ring.block, &takers);
         let mut last = last.ok_or_else(|| SemError::Illegal("no product reads a ring".into()))?;
         while let Some(wait) = next_operation(last).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op)) {
             last = wait;

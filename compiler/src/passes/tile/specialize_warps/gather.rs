@@ -9,15 +9,13 @@ use super::cursor::behind;
 use super::emit::{Emit, Slot};
 use super::producer::Role;
 use super::ring::Ring;
-use crate::passes::cmpi::{BELOW, GREATER};
-use crate::passes::convert_cute_to_gpu::GUARD;
+use crate::passes::cmpi::GREATER;
 use crate::passes::ir_utils::{
     blocks, clone, collect_nested, defining_op, operations, set_operand,
 };
 use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, argument_of, integer_value, operands_of, region_with_block,
-    result_of, results_of, value_key,
+    IrOp, IrValue, argument_of, integer_value, operands_of, result_of, results_of, value_key,
 };
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, cute, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
@@ -25,7 +23,7 @@ use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, operation::OperationLike};
 use std::collections::HashMap;
 
 /// Stages that a thread begins before it waits for the copies of the oldest.
@@ -279,81 +277,14 @@ impl<'c> Role<'_, 'c> {
         }
     }
 
-    /// An element of a tile that is loaded, of a view: what lies outside is 0 or what it is filled with.
+    /// An element of a tile that is loaded, for this thread.
     fn loaded(&mut self, op: IrOp<'c>, place: &[Axis]) -> Result<IrValue<'c>, SemError> {
         let load = tile::Load::of(op).ok_or_else(missing)?;
-        let shape = match super::super::types::tile_of(op, result_of(op, 0)) {
-            Ok(tile) => tile,
-            Err((_, message)) => return Err(SemError::Illegal(message)),
-        };
-        let view = self.value(load.view());
-        let (mut at, mut inside) = (Vec::new(), None);
-        for (axis, tiles) in load.at().into_iter().enumerate() {
-            let (tiles, word) = (self.value(tiles), self.emit.ir.ty("i32"));
-            let tiles = match tiles.r#type() == word {
-                true => tiles,
-                false => self
-                    .emit
-                    .cute(CuteOp::GetScalar, &[tiles], &Attrs::default())?,
-            };
-            let own = place.get(axis).copied().ok_or_else(missing)?;
-            let own = self.threads.of_axis(self.emit, own);
-            let extent = self.emit.ir.constant(shape.shape[axis], "i32");
-            let first = self.emit.binary(ArithOp::Muli, tiles, extent);
-            let one = self.emit.binary(ArithOp::Addi, first, own);
-            let mode = Attrs::mode([axis as i64]);
-            let extent = self.emit.cute(CuteOp::Size, &[view], &mode)?;
-            let extent = self
-                .emit
-                .cute(CuteOp::GetScalar, &[extent], &Attrs::default())?;
-            let holds = self.emit.compare(BELOW, one, extent);
-            inside = Some(match inside {
-                None => holds,
-                Some(others) => {
-                    let truth = self.emit.ir.ty("i1");
-                    self.emit
-                        .ir
-                        .value(ArithOp::Andi, &[others, holds], &[], truth)
-                }
-            });
-            at.push(one);
-        }
-        let inside = inside.ok_or_else(missing)?;
-        let ty = self.emit.ir.number_type(shape.elem);
-        let (there, there_block) = region_with_block(&[]);
-        let (else_where, else_block) = region_with_block(&[]);
-        let around = std::mem::replace(&mut self.emit.ir.insertion, Insertion::End(there_block));
-        let coordinate = match at.len() {
-            1 => at[0],
-            _ => {
-                let mut vars = Vars::default();
-                let leaves = at
-                    .iter()
-                    .map(|_| Tree::Leaf(Some(vars.fresh(Width::I32, 1))));
-                let tuple = Val::Tuple(TupleKind::IntTuple, Tree::Node(leaves.collect()));
-                let ty = self.emit.ir.val_type(&tuple);
-                self.emit.ir.value(CuteOp::MakeIntTuple, &at, &[], ty)
-            }
-        };
-        let read = self
-            .emit
-            .ir
-            .value(CuteOp::MemrefLoad, &[view, coordinate], &[], ty);
-        self.emit.ir.op(ScfOp::Yield, &[read], &[], &[]);
-        self.emit.ir.insertion = Insertion::End(else_block);
-        let fill = match load.fill() {
-            Some(fill) => self.emit.ir.number(fill, ty),
-            None => self.emit.ir.number(self.emit.ir.integer(0, ty), ty),
-        };
-        self.emit.ir.op(ScfOp::Yield, &[fill], &[], &[]);
-        self.emit.ir.insertion = around;
-        let guard = [(GUARD, self.emit.ir.unit())];
-        let regions = vec![there, else_where];
-        let op = self
-            .emit
-            .ir
-            .op_with_regions(ScfOp::If, &[inside], &guard, &[ty], regions);
-        Ok(result_of(op, 0))
+        let own = place
+            .iter()
+            .map(|axis| self.threads.of_axis(self.emit, *axis));
+        let own: Vec<IrValue<'c>> = own.collect();
+        self.element_of(load, &own)
     }
 
     /// Copies what this thread gathers of a tile to a stage.

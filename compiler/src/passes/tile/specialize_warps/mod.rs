@@ -20,6 +20,7 @@ mod chain;
 mod cluster;
 mod consumers;
 mod cursor;
+mod elements;
 mod emit;
 mod epilogue;
 mod gather;
@@ -30,6 +31,7 @@ mod results;
 mod ring;
 mod split;
 mod turns;
+mod vectors;
 
 use super::emits::Emits;
 use super::epilogue_load::EpilogueLoad;
@@ -95,7 +97,7 @@ pub fn specialize_warps<'c>(context: &'c Context, module: IrOp<'c>) -> Result<()
 }
 
 /// The copy by a tensor map that an operation begins.
-fn map_copy(op: IrOp) -> Option<Arc<TmaAtom>> {
+pub(super) fn map_copy(op: IrOp) -> Option<Arc<TmaAtom>> {
     match TileOp::CopyAsync
         .is(op)
         .then(|| type_attribute(op, "copy"))??
@@ -222,6 +224,9 @@ fn of_function<'c>(
     let by_one_thread = !gathers && !splits && cluster.is_none();
     let counter = queue::counter(function).filter(|_| rounds.is_some() && by_one_thread);
     let queue = counter.map(|counter| TileQueue::allocate(&emit, counter));
+    // Those of vectors are behind the others.
+    let beside = rings.iter().position(Ring::is_beside);
+    let (of_products, of_vectors) = rings.split_at(beside.unwrap_or(rings.len()));
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {
@@ -232,7 +237,8 @@ fn of_function<'c>(
         rings
             .iter()
             .try_for_each(|ring| ring.init(emit, warpgroups))?;
-        (queue.iter()).try_for_each(|queue| queue.init(emit, threads / WARP))?;
+        let told = threads / WARP + i64::from(!of_vectors.is_empty());
+        (queue.iter()).try_for_each(|queue| queue.init(emit, told))?;
         (residual.iter()).try_for_each(|residual| residual.init(emit))?;
         emit.ir.op(NvvmOp::FenceMbarrierInit, &[], &[], &[]);
         Ok(())
@@ -257,7 +263,7 @@ fn of_function<'c>(
         });
         emit.only_if(loader, |emit| {
             let work = Work::Fetch(blocks_beside);
-            producer::role(emit, work, &rings, body, &shared, tiles, thread)
+            producer::role(emit, work, of_products, body, &shared, tiles, thread)
         })
         .map_err(illegal)?;
     }
@@ -274,6 +280,7 @@ fn of_function<'c>(
     let beside = match (gathers, splits) {
         (true, _) => Beside::Gathers,
         (false, true) => Beside::Splits,
+        (false, false) if !of_vectors.is_empty() => Beside::Vectors,
         (false, false) => Beside::Nothing,
     };
     let roles = Roles::of(multiplying, min_blocks(function), beside, target);
@@ -298,7 +305,7 @@ fn of_function<'c>(
     let chains = Chain::all(&rings, warpgroups, roles.registers);
     let load = |emit: &mut Emit<'c>| {
         let work = Work::Load(&epilogue, &chains);
-        producer::role(emit, work, &rings, body, &shared, tiles_of(), thread)
+        producer::role(emit, work, of_products, body, &shared, tiles_of(), thread)
     };
     if roles.handed_over {
         emit.set_registers(false, roles.of_loading);
@@ -313,9 +320,32 @@ fn of_function<'c>(
         let first = emit.ir.constant((threads + split::FIRST) / WARP, "i32");
         let splitting = emit.compare(AT_LEAST, warp, first);
         let split = |emit: &mut Emit<'c>| {
-            producer::role(emit, Work::Split, &rings, body, &shared, tiles_of(), thread)
+            producer::role(
+                emit,
+                Work::Split,
+                of_products,
+                body,
+                &shared,
+                tiles_of(),
+                thread,
+            )
         };
         emit.only_if(splitting, split).map_err(illegal)?;
+    }
+    if !of_vectors.is_empty() {
+        let carrying = emit.equal(warp, multiplying / WARP + 1);
+        let carry = |emit: &mut Emit<'c>| {
+            producer::role(
+                emit,
+                Work::Carry,
+                of_vectors,
+                body,
+                &shared,
+                tiles_of(),
+                thread,
+            )
+        };
+        emit.only_if(carrying, carry).map_err(illegal)?;
     }
     emit.ir.op(ScfOp::Yield, &[], &[], &[]);
     emit.ir.insertion = Insertion::End(rest_block);
@@ -509,7 +539,7 @@ fn is_shared(op: IrOp) -> bool {
 }
 
 /// The operation of a block in which another one stands, or that one itself.
-fn ancestor_in<'c>(op: IrOp<'c>, block: IrBlock<'c>) -> Option<IrOp<'c>> {
+pub(super) fn ancestor_in<'c>(op: IrOp<'c>, block: IrBlock<'c>) -> Option<IrOp<'c>> {
     let mut at = op;
     loop {
         if is_in_block(at, block) {

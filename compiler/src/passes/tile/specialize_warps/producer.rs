@@ -28,6 +28,8 @@ pub(super) enum Work<'a, 'c> {
     Load(&'a [PiecewiseLoad<'c>], &'a [Chain<'c>]),
     /// What has come is split into parts.
     Split,
+    /// Vectors are loaded, by all lanes of a warp.
+    Carry,
     /// What the first rounds would load is fetched into L2, where so many blocks share a multiprocessor.
     Fetch(i64),
 }
@@ -53,11 +55,12 @@ pub(super) fn role<'c>(
 ) -> Result<(), SemError> {
     let (epilogue, chains) = match work {
         Work::Load(epilogue, chains) => (epilogue, chains),
-        Work::Split | Work::Fetch(_) => (&[][..], &[][..]),
+        Work::Split | Work::Carry | Work::Fetch(_) => (&[][..], &[][..]),
     };
     let splits = matches!(work, Work::Split);
+    let carries = matches!(work, Work::Carry);
     let fetches = match work {
-        Work::Load(..) | Work::Split => None,
+        Work::Load(..) | Work::Split | Work::Carry => None,
         Work::Fetch(blocks) => Some(blocks),
     };
     let mut around = HashSet::new();
@@ -142,6 +145,7 @@ pub(super) fn role<'c>(
                     role(emit, known)
                 };
                 match queue {
+                    Some(queue) if carries => queue.follow(emit, count, thread, of_tile)?,
                     Some(queue) => queue.load(emit, count, of_tile)?,
                     None => emit.rounds(count, None, |emit, tile| {
                         of_tile(emit, tile)?;
@@ -156,7 +160,7 @@ pub(super) fn role<'c>(
             Some(_) => Ok(()),
         }
     };
-    match gathers || splits {
+    match gathers || splits || carries {
         true => act(emit),
         false => {
             let elected = emit.ir.value(NvvmOp::ElectSync, &[], &[], emit.ir.ty("i1"));
@@ -183,6 +187,7 @@ fn reads_of<'c>(
                 }
             }
             By::Gather(gathered) => needed.extend(gathered.places.numbers.iter().copied()),
+            By::Warp(vector) => needed.extend(operands_of(vector.load.op())),
         }
         let ancestors = std::iter::successors(parent(copy.op), |op| parent(*op));
         for op in ancestors.filter(|op| around.contains(&operation_key(*op))) {
@@ -309,6 +314,9 @@ impl<'c> Role<'_, 'c> {
                 self.emit.ir.location = gathered.map.location();
                 self.gather(gathered, copy.buffer, stage)?;
             }
+        }
+        if ring.is_beside() {
+            return self.carry(ring, stage);
         }
         ring.begun(self.emit)
     }

@@ -8,7 +8,7 @@ use super::super::insert_barriers::TILES_OF_LAUNCH;
 use super::cursor::Cursor;
 use super::emit::Emit;
 use crate::passes::cmpi::{EQUAL, LESS};
-use crate::passes::ir_utils::blocks;
+use crate::passes::ir_utils::{blocks, operations};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, argument_of, integer_value, region_with_block,
 };
@@ -123,6 +123,23 @@ impl<'c> TileQueue<'c> {
             Ok(number)
         })?;
         Ok((argument_of(body, 0), body))
+    }
+
+    /// The loop of a warp that loads beside the thread which takes the numbers over the block's tiles.
+    pub fn follow(
+        &self,
+        emit: &mut Emit<'c>,
+        count: IrValue<'c>,
+        thread: IrValue<'c>,
+        act: impl FnOnce(&mut Emit<'c>, IrValue<'c>) -> Result<(), SemError>,
+    ) -> Result<(), SemError> {
+        let (tile, body) = self.multiply(emit, count, thread)?;
+        let reads_next = operations(body).into_iter().next();
+        let reads_next = reads_next.ok_or_else(|| SemError::Illegal("takes no tiles".into()))?;
+        let around = std::mem::replace(&mut emit.ir.insertion, Insertion::Before(reads_next));
+        let done = act(emit, tile);
+        emit.ir.insertion = around;
+        done
     }
 
     /// A loop from the number of the block on, while there is such a tile; `act` gives the next one.

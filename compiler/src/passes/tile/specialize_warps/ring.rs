@@ -8,6 +8,7 @@ use super::super::multicast::{Multicast, Share};
 use super::super::pingpong::in_turn;
 use super::super::slices;
 use super::super::smem_tile::tile_in;
+use super::super::stage_operands::BESIDE;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, mma_of, present, tile_of, view_of};
@@ -15,6 +16,7 @@ use super::cluster::{Cluster, Peers};
 use super::cursor::{Cursor, behind};
 use super::emit::{Emit, Slot};
 use super::gather::Pending;
+use super::vectors::Vector;
 use super::{map_copy, split};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{
@@ -58,6 +60,8 @@ pub(super) enum By<'c> {
     Map(ByMap<'c>),
     /// By `cp.async` of all threads of a warpgroup.
     Gather(GatheredTile<'c>),
+    /// By the lanes of a warp, each some elements of a vector.
+    Warp(Vector<'c>),
 }
 
 /// A box of a tensor.
@@ -83,14 +87,16 @@ impl<'c> Copy<'c> {
     pub fn map(&self) -> Option<&ByMap<'c>> {
         match &self.by {
             By::Map(map) => Some(map),
-            By::Gather(_) => None,
+            By::Gather(_) | By::Warp(_) => None,
         }
     }
 
+    /// Bytes of a stage.
     pub fn bytes(&self) -> i64 {
         let bytes = match &self.by {
             By::Map(map) => map.bytes(),
             By::Gather(gathered) => gathered.bytes(),
+            By::Warp(vector) => vector.bytes,
         };
         bytes * if self.split { 2 } else { 1 }
     }
@@ -144,7 +150,7 @@ impl<'c> ByMap<'c> {
     }
 }
 
-/// What is loaded together for a product.
+/// What is loaded together for a product; or the vectors that a loop loads beside.
 pub(super) struct Ring<'c> {
     pub copies: Vec<Copy<'c>>,
     /// Where it is loaded, and the loop whose body that is.
@@ -193,27 +199,32 @@ impl<'c> Ring<'c> {
             .map(|(number, op)| (operation_key(*op), number))
             .collect();
         let number = |op: &IrOp<'c>| numbers.get(&operation_key(*op)).copied().unwrap_or(0);
-        let mut rings: Vec<(usize, Ring<'c>)> = Vec::new();
+        let mut rings: Vec<(Option<usize>, Ring<'c>)> = Vec::new();
         for op in operations.iter().copied() {
+            let beside = op.attribute(BESIDE).is_ok();
             let (atom, buffer) = match (map_copy(op), tile::Write::of(op)) {
                 (Some(atom), _) => {
                     let begun = present(op, tile::CopyAsync::of(op))?;
                     (Some(atom), begun.buffer())
                 }
-                (None, Some(write)) if op.attribute(GATHERED).is_ok() => (None, write.buffer()),
+                (None, Some(write)) if beside || op.attribute(GATHERED).is_ok() => {
+                    (None, write.buffer())
+                }
                 (None, _) => continue,
             };
             let reads: Vec<IrOp<'c>> = users(buffer)
                 .into_iter()
                 .filter(|user| TileOp::Read.is(*user))
                 .collect();
-            let dots = reads.iter().flat_map(|read| products_of(*read));
+            let taken = reads.iter().filter(|_| !beside);
+            let dots = taken.flat_map(|read| products_of(*read));
             let mut dots: Vec<IrOp<'c>> = dots.collect();
             dots.sort_by_key(number);
             dots.dedup();
-            let Some(first) = dots.first().map(number) else {
+            let first = dots.first().map(number);
+            if first.is_none() && !beside {
                 return Err((op, "copies what no product takes".into()));
-            };
+            }
             let stage = view_of(buffer).and_then(|view| tile_in(&view));
             let (tile, _) = stage.ok_or((op, "copies to no buffer of stages".to_string()))?;
             let by = match atom {
@@ -236,6 +247,10 @@ impl<'c> Ring<'c> {
                         share: share.map(|share| ShareOfBlock { share, part: None }),
                     })
                 }
+                None if beside => {
+                    let vector = tile::Write::of(op).and_then(Vector::of_write);
+                    By::Warp(present(op, vector)?)
+                }
                 None => {
                     let gathered = GatheredTile::of_write(op, function);
                     let gathered = gathered.unwrap_or_else(|| Err("is not gathered".into()));
@@ -255,7 +270,7 @@ impl<'c> Ring<'c> {
                 dots,
                 split,
             };
-            let together = |(product, ring): &&mut (usize, Ring<'c>)| {
+            let together = |(product, ring): &&mut (Option<usize>, Ring<'c>)| {
                 *product == first && is_in_block(op, ring.block)
             };
             match rings.iter_mut().find(together) {
@@ -281,7 +296,12 @@ impl<'c> Ring<'c> {
                 }
             }
         }
-        let mut rings: Vec<Ring<'c>> = rings.into_iter().map(|(_, ring)| ring).collect();
+        // Those of the warp that loads vectors are behind the others.
+        let (of_products, beside): (Vec<_>, Vec<_>) = rings
+            .into_iter()
+            .partition(|(product, _)| product.is_some());
+        let rings = of_products.into_iter().chain(beside);
+        let mut rings: Vec<Ring<'c>> = rings.map(|(_, ring)| ring).collect();
         for ring in &mut rings {
             ring.repeats |= stays;
             let mut reads = ring.copies.iter().flat_map(|copy| &copy.reads);
@@ -337,9 +357,22 @@ impl<'c> Ring<'c> {
     /// What is gathered, and the buffers.
     pub fn gathers(&self) -> impl Iterator<Item = (IrValue<'c>, &GatheredTile<'c>)> {
         self.copies.iter().filter_map(|copy| match &copy.by {
-            By::Map(_) => None,
+            By::Map(_) | By::Warp(_) => None,
             By::Gather(gathered) => Some((copy.buffer, gathered)),
         })
+    }
+
+    /// The vectors that a warp of its own loads, and their buffers.
+    pub fn vectors(&self) -> impl Iterator<Item = (IrValue<'c>, &Vector<'c>)> {
+        self.copies.iter().filter_map(|copy| match &copy.by {
+            By::Map(_) | By::Gather(_) => None,
+            By::Warp(vector) => Some((copy.buffer, vector)),
+        })
+    }
+
+    /// Whether it is what a loop loads beside the operands of its products.
+    pub fn is_beside(&self) -> bool {
+        self.vectors().next().is_some()
     }
 
     /// Whether two warps split some of it.
@@ -546,6 +579,17 @@ impl<'c> Ring<'c> {
         }
     }
 
+    /// A warp has stored what a stage has.
+    pub fn filled_by_warp(&self, emit: &mut Emit<'c>, stage: IrValue<'c>) -> Result<(), SemError> {
+        let Barriers { full, .. } = self.barriers()?;
+        let leads = emit.leads_of_warp();
+        emit.only_if(leads, |emit| {
+            let operands = [full, stage, emit.number(1)?];
+            emit.ir.op(CuteOp::MbarrierArrive, &operands, &[], &[]);
+            Ok(())
+        })
+    }
+
     /// What is gathered for a stage was begun.
     pub fn begun(&self, emit: &mut Emit<'c>) -> Result<(), SemError> {
         let Barriers { full, pending, .. } = self.barriers()?;
@@ -663,7 +707,7 @@ impl<'c> Ring<'c> {
                     }
                     erase(copy.op);
                 }
-                By::Gather(_) => erase_unused(copy.op),
+                By::Gather(_) | By::Warp(_) => erase_unused(copy.op),
             }
         }
     }
@@ -734,10 +778,11 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
                 .into_iter()
                 .all(|which| mma.atom.operand(which).place == Place::SharedDescriptor);
         }
-        let of_body = |ring: &&Ring<'c>| ring.of_loop == Some(of);
-        let deep = rings.iter().filter(of_body).all(|ring| ring.stages > 1);
+        let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.is_beside();
+        let mut here = rings.iter().filter(|ring| of_body(ring));
+        let deep = here.all(|ring| ring.stages > 1);
         // What they read and was not loaded in this round is not released in it either.
-        for ring in rings.iter_mut().filter(|ring| ring.of_loop == Some(of)) {
+        for ring in rings.iter_mut().filter(|ring| of_body(ring)) {
             ring.in_place = in_place && (deep || !in_memory);
             ring.overlaps = in_place && (in_memory || made) && deep;
         }

@@ -8,6 +8,7 @@
 //! An operand that is computed goes there once it is computed, unless a warp has it in few registers; one that the
 //! loop of a product does not change stays there, and is read block by block of k like any other.
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
+mod beside;
 mod copies;
 
 use super::computed_operand::{boxed, boxes_of, buffer_of_computed};
@@ -30,6 +31,7 @@ use crate::passes::ir_utils::{
     string_attribute, users,
 };
 use crate::passes::user_error::user_error;
+pub(super) use beside::BESIDE;
 pub(super) use copies::gathered_along;
 use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
@@ -97,7 +99,7 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
             }
         }
     }
-    Ok(())
+    staging.beside()
 }
 
 struct Staging<'c> {

@@ -11,6 +11,8 @@ use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::Stages;
 use melior::ir::operation::OperationLike;
 
+/// Stages of vectors that a warp of its own loads: so many hide how long memory takes, and are small.
+const OF_VECTORS: i64 = 4;
 /// Bytes of barriers of all stages, which are as aligned as a buffer.
 const BARRIERS: i64 = 128;
 
@@ -39,6 +41,13 @@ pub(super) fn deepen<'c>(
         }
     }
     others += Scratch::bytes_of(operations, (threads, in_turn), stays);
+    // Those of vectors are behind the others.
+    let of_products = rings.iter().position(Ring::is_beside);
+    let (rings, of_vectors) = rings.split_at_mut(of_products.unwrap_or(rings.len()));
+    for ring in of_vectors {
+        ring.stages = OF_VECTORS;
+        others += OF_VECTORS * ring.bytes();
+    }
     let mut said = Vec::new();
     for ring in rings.iter() {
         said.push(match ring.of_loop {
