@@ -61,16 +61,10 @@ impl<'c> ByMap<'c> {
         operations: &[IrOp<'c>],
     ) -> Option<Self> {
         let tile = tile_of(access, value).ok()?;
-        let as_sums = |op: &IrOp<'c>| {
-            let mma = TileOp::Dot.is(*op).then(|| mma_of(*op).ok()).flatten();
-            let mma = mma.filter(|mma| reads_shared_memory(mma))?;
-            let layout = operand_layout(&mma, 2, &tile.shape).ok()?;
-            (Some(&layout) == tile.layout.as_ref()).then_some(mma)
-        };
         let &[rows, columns] = &tile.shape[..] else {
             return None;
         };
-        let mma = operations.iter().find_map(as_sums)?;
+        let mma = product_of_sums(&tile, operations)?;
         let width = ROW_BYTES / tile.elem.bytes();
         // Those beside each other have no piece together.
         let groups = mma.tiled.thr_layout_vmnk().mode(2)?;
@@ -173,6 +167,16 @@ impl<'c> OwnRows<'c> {
         let parts: Vec<_> = of.columns(ir, number).into_iter().chain([rows]).collect();
         self.tensor_box.coordinates_of_part(ir, &parts, |at| at)
     }
+}
+
+/// Of some operations a product of which a tile could be the sums, as they lie in registers.
+pub(super) fn product_of_sums(tile: &TileType, operations: &[IrOp]) -> Option<Arc<TiledMmaVal>> {
+    operations.iter().find_map(|op| {
+        let mma = TileOp::Dot.is(*op).then(|| mma_of(*op).ok()).flatten();
+        let mma = mma.filter(|mma| reads_shared_memory(mma))?;
+        let layout = operand_layout(&mma, 2, &tile.shape).ok()?;
+        (Some(&layout) == tile.layout.as_ref()).then_some(mma)
+    })
 }
 
 /// So many columns of a tile of sums that warpgroups below each other share, and of which product they would be.

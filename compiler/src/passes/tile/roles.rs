@@ -6,7 +6,7 @@ use cutec_dialects::target::{
 /// Registers of a thread that loads, where registers are handed over: enough for the coordinates of its boxes.
 const LOADING: i64 = 32;
 /// The same where a warp loads vectors, of which each lane holds some elements.
-const LOADING_VECTORS: i64 = 40;
+const CARRYING: i64 = 40;
 /// The same of one that gathers: it keeps where the lines of its vectors lie.
 const GATHERING: i64 = 88;
 
@@ -18,8 +18,8 @@ const SPLITTING: i64 = 88;
 pub(super) enum Beside {
     /// Nothing.
     Nothing,
-    /// A warp of its own loads vectors.
-    Vectors,
+    /// A warp of its own loads what a loop takes beside operands.
+    Carries,
     /// They gather.
     Gathers,
     /// They split operands into parts.
@@ -44,7 +44,7 @@ impl Roles {
         let (loading, of_loading) = match beside {
             Beside::Gathers => (WARPGROUP, GATHERING),
             Beside::Splits => (WARPGROUP, SPLITTING),
-            Beside::Vectors => (2 * WARP, LOADING_VECTORS),
+            Beside::Carries => (2 * WARP, CARRYING),
             Beside::Nothing => (WARP, LOADING),
         };
         let registers = registers_of_thread(multiplying + loading, blocks);

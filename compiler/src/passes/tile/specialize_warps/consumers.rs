@@ -176,13 +176,17 @@ pub(super) fn role<'c>(
         if ring.overlaps || !ring.repeats || is_chained(number) {
             continue;
         }
-        // Products, or what reads vectors to registers.
+        // Products, or what takes what threads have read.
         let takers: Vec<IrOp<'c>> = ring
             .copies
             .iter()
-            .flat_map(|copy| match ring.is_beside() {
-                true => copy.reads.iter().copied(),
-                false => copy.dots.iter().copied(),
+            .flat_map(|copy| match ring.beside {
+                true => copy
+                    .reads
+                    .iter()
+                    .flat_map(|read| users(result_of(*read, 0)))
+                    .collect(),
+                false => copy.dots.clone(),
             })
             .collect();
         let last = last_around(ring.block, &takers);

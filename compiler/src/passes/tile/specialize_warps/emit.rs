@@ -169,6 +169,11 @@ impl<'c> Emit<'c> {
         self.equal(place, 0)
     }
 
+    /// Whether a thread is one that its warp chooses (PTX ISA, "elect.sync").
+    pub fn elected(&self) -> IrValue<'c> {
+        self.ir.value(NvvmOp::ElectSync, &[], &[], self.ir.ty("i1"))
+    }
+
     /// Waits for all threads of a warp.
     pub fn meet_in_warp(&self) {
         let members = self.ir.constant(-1, "i32");

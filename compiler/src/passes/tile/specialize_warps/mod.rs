@@ -145,6 +145,7 @@ fn of_function<'c>(
         &multicast,
     )
     .map_err(failed)?;
+    let dots: Vec<IrOp<'c>> = all.into_iter().filter(|op| TileOp::Dot.is(*op)).collect();
     let mut epilogue = PiecewiseLoad::all(EpilogueLoad::all(function, target), &rings);
     // Those that share a tile, and all threads that multiply.
     let warpgroups = threads / WARPGROUP;
@@ -152,6 +153,13 @@ fn of_function<'c>(
     let mut ir = OpBuilder::new(context, Insertion::Before(end));
     ir.location = function.location();
     let mut emit = Emit { ir };
+    for ring in rings.extract_if(.., |ring| ring.has_no_room()) {
+        ring.load_by_threads(&mut emit.ir).map_err(failed)?;
+    }
+    emit.before(end);
+    emit.ir.location = function.location();
+    let mut top = operations(body);
+    top.pop();
     for ring in &mut rings {
         ring.widen(&emit.ir)
             .map_err(|message| report(function.location(), message))?;
@@ -224,9 +232,9 @@ fn of_function<'c>(
     let by_one_thread = !gathers && !splits && cluster.is_none();
     let counter = queue::counter(function).filter(|_| rounds.is_some() && by_one_thread);
     let queue = counter.map(|counter| TileQueue::allocate(&emit, counter));
-    // Those of vectors are behind the others.
-    let beside = rings.iter().position(Ring::is_beside);
-    let (of_products, of_vectors) = rings.split_at(beside.unwrap_or(rings.len()));
+    // Those of a warp of their own are behind the others.
+    let carried = rings.iter().position(|ring| ring.beside);
+    let (of_products, carried) = rings.split_at(carried.unwrap_or(rings.len()));
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {
@@ -237,7 +245,7 @@ fn of_function<'c>(
         rings
             .iter()
             .try_for_each(|ring| ring.init(emit, warpgroups))?;
-        let told = threads / WARP + i64::from(!of_vectors.is_empty());
+        let told = threads / WARP + i64::from(!carried.is_empty());
         (queue.iter()).try_for_each(|queue| queue.init(emit, told))?;
         (residual.iter()).try_for_each(|residual| residual.init(emit))?;
         emit.ir.op(NvvmOp::FenceMbarrierInit, &[], &[], &[]);
@@ -280,7 +288,7 @@ fn of_function<'c>(
     let beside = match (gathers, splits) {
         (true, _) => Beside::Gathers,
         (false, true) => Beside::Splits,
-        (false, false) if !of_vectors.is_empty() => Beside::Vectors,
+        (false, false) if !carried.is_empty() => Beside::Carries,
         (false, false) => Beside::Nothing,
     };
     let roles = Roles::of(multiplying, min_blocks(function), beside, target);
@@ -332,13 +340,13 @@ fn of_function<'c>(
         };
         emit.only_if(splitting, split).map_err(illegal)?;
     }
-    if !of_vectors.is_empty() {
+    if !carried.is_empty() {
         let carrying = emit.equal(warp, multiplying / WARP + 1);
         let carry = |emit: &mut Emit<'c>| {
             producer::role(
                 emit,
                 Work::Carry,
-                of_vectors,
+                carried,
                 body,
                 &shared,
                 tiles_of(),
@@ -412,8 +420,6 @@ fn of_function<'c>(
         }
     }
     let products = Ring::products(&rings);
-    let mut dots = all;
-    dots.retain(|op| TileOp::Dot.is(*op));
     consumers::role(&mut emit, &rings, chains, &dots, leads).map_err(illegal)?;
     if let Some(turns) = &turns {
         let passed = turns.pass_behind(&mut emit, &products, body);
@@ -526,7 +532,7 @@ impl<'c> Rounds<'c> {
 /// Whether all that is made of an operand of f32 are products of tf32: the map rounds it then.
 fn is_multiplied_as_tf32(dots: &[IrOp]) -> bool {
     let mut precisions = dots.iter().map(Precision::of);
-    precisions.all(|precision| precision == Ok(Precision::Tf32))
+    !dots.is_empty() && precisions.all(|precision| precision == Ok(Precision::Tf32))
 }
 
 /// Whether both roles may have what an operation computes.

@@ -28,7 +28,7 @@ pub(super) enum Work<'a, 'c> {
     Load(&'a [PiecewiseLoad<'c>], &'a [Chain<'c>]),
     /// What has come is split into parts.
     Split,
-    /// Vectors are loaded, by all lanes of a warp.
+    /// What a loop takes beside operands is loaded, vectors by all lanes of a warp.
     Carry,
     /// What the first rounds would load is fetched into L2, where so many blocks share a multiprocessor.
     Fetch(i64),
@@ -71,7 +71,11 @@ pub(super) fn role<'c>(
     }
     let gathers = rings.iter().any(Ring::is_gathered);
     let threads = Threads::of(emit, rings, thread);
-    let leads = gathers.then(|| emit.leads(thread));
+    let leads = match (gathers, carries) {
+        (true, _) => Some(emit.leads(thread)),
+        (false, true) => Some(emit.elected()),
+        (false, false) => None,
+    };
     let mut places: HashMap<usize, Vec<Place>> = HashMap::new();
     for (_, gathered) in rings.iter().flat_map(Ring::gathers) {
         for (op, elements) in &gathered.places.elements {
@@ -163,7 +167,7 @@ pub(super) fn role<'c>(
     match gathers || splits || carries {
         true => act(emit),
         false => {
-            let elected = emit.ir.value(NvvmOp::ElectSync, &[], &[], emit.ir.ty("i1"));
+            let elected = emit.elected();
             emit.only_if(elected, act)
         }
     }
@@ -315,7 +319,7 @@ impl<'c> Role<'_, 'c> {
                 self.gather(gathered, copy.buffer, stage)?;
             }
         }
-        if ring.is_beside() {
+        if ring.is_of_vectors() {
             return self.carry(ring, stage);
         }
         ring.begun(self.emit)

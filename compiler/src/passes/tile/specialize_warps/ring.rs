@@ -20,20 +20,21 @@ use super::vectors::Vector;
 use super::{map_copy, split};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{
-    blocks, defining_op, erase, function_block_size, is_in_block, parent, users,
+    attributes, blocks, defining_op, erase, function_block_size, is_in_block, parent,
+    replace_all_uses, users,
 };
 use crate::passes::kernel_abi::min_blocks;
 use cutec_dialects::atoms::{Place, TmaAtom};
 use cutec_dialects::builder::{
-    IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
 };
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
-use cutec_dialects::tile::Precision;
 use cutec_dialects::tile::cost_model::rounds_fetched;
+use cutec_dialects::tile::{BY_ELEMENT, Precision};
 use cutec_layout::tv::Operand;
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -150,8 +151,10 @@ impl<'c> ByMap<'c> {
     }
 }
 
-/// What is loaded together for a product; or the vectors that a loop loads beside.
+/// What is loaded together for a product; or what a loop loads beside: its vectors, or a tile.
 pub(super) struct Ring<'c> {
+    /// Whether it is loaded beside the operands of products, by a warp of its own.
+    pub beside: bool,
     pub copies: Vec<Copy<'c>>,
     /// Where it is loaded, and the loop whose body that is.
     pub block: IrBlock<'c>,
@@ -270,8 +273,11 @@ impl<'c> Ring<'c> {
                 dots,
                 split,
             };
+            // The vectors of a loop come together, a tile by itself.
+            let alone = beside && copy.map().is_some();
             let together = |(product, ring): &&mut (Option<usize>, Ring<'c>)| {
-                *product == first && is_in_block(op, ring.block)
+                let vectors = !beside || ring.is_of_vectors();
+                !alone && vectors && *product == first && is_in_block(op, ring.block)
             };
             match rings.iter_mut().find(together) {
                 Some((_, ring)) => ring.copies.push(copy),
@@ -281,6 +287,7 @@ impl<'c> Ring<'c> {
                         .flat_map(|region| blocks(around, region))
                         .find(|block| is_in_block(op, *block));
                     let ring = Ring {
+                        beside,
                         copies: vec![copy],
                         block: block.ok_or((op, "stands nowhere".to_string()))?,
                         of_loop: ScfOp::For.is(around).then_some(around),
@@ -296,12 +303,10 @@ impl<'c> Ring<'c> {
                 }
             }
         }
-        // Those of the warp that loads vectors are behind the others.
-        let (of_products, beside): (Vec<_>, Vec<_>) = rings
-            .into_iter()
-            .partition(|(product, _)| product.is_some());
-        let rings = of_products.into_iter().chain(beside);
-        let mut rings: Vec<Ring<'c>> = rings.map(|(_, ring)| ring).collect();
+        // Those of a warp of their own are behind the others.
+        let rings = rings.into_iter().map(|(_, ring)| ring);
+        let (beside, mut rings): (Vec<_>, Vec<_>) = rings.partition(|ring| ring.beside);
+        rings.extend(beside);
         for ring in &mut rings {
             ring.repeats |= stays;
             let mut reads = ring.copies.iter().flat_map(|copy| &copy.reads);
@@ -328,6 +333,32 @@ impl<'c> Ring<'c> {
         )?;
         overlap(&mut rings, operations)?;
         Ok(rings)
+    }
+
+    /// Whether nothing is left for a stage of it.
+    pub fn has_no_room(&self) -> bool {
+        self.stages == 0
+    }
+
+    /// Leaves a tile for which there is no stage to the threads that take it.
+    pub fn load_by_threads(&self, ir: &mut OpBuilder<'c>) -> Result<(), Failed<'c>> {
+        for copy in &self.copies {
+            let begun = present(copy.op, tile::CopyAsync::of(copy.op))?;
+            ir.insertion = Insertion::Before(copy.op);
+            ir.location = copy.op.location();
+            let operands = [&[begun.view()], &begun.at()[..]].concat();
+            let attrs = attributes(copy.op, &[BY_ELEMENT]);
+            for read in &copy.reads {
+                let taken = result_of(*read, 0);
+                let loaded = ir.value(TileOp::Load, &operands, &attrs, taken.r#type());
+                replace_all_uses(taken, loaded);
+                erase(*read);
+            }
+        }
+        self.erase_copies();
+        let buffers = self.copies.iter().map(|copy| copy.buffer);
+        buffers.filter_map(defining_op).for_each(erase);
+        Ok(())
     }
 
     /// The products that read rings.
@@ -370,8 +401,8 @@ impl<'c> Ring<'c> {
         })
     }
 
-    /// Whether it is what a loop loads beside the operands of its products.
-    pub fn is_beside(&self) -> bool {
+    /// Whether the lanes of a warp fill it.
+    pub fn is_of_vectors(&self) -> bool {
         self.vectors().next().is_some()
     }
 
@@ -778,7 +809,7 @@ fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Fa
                 .into_iter()
                 .all(|which| mma.atom.operand(which).place == Place::SharedDescriptor);
         }
-        let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.is_beside();
+        let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.beside;
         let mut here = rings.iter().filter(|ring| of_body(ring));
         let deep = here.all(|ring| ring.stages > 1);
         // What they read and was not loaded in this round is not released in it either.

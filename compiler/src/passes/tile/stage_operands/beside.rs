@@ -1,33 +1,38 @@
-//! Vectors that a loop of products loads beside its operands: the sums of rows that a gradient takes, scales, a bias of keys.
+//! What a loop of products loads beside its operands: the sums of rows that a gradient takes, scales, a bias of keys or of scores.
 //!
-//! Before: a `tile.load` of a vector in the body of a loop whose operands tensor maps bring. Each thread would wait for memory in each round,
-//! or hold the next round's elements in registers. After: a `tile.write` to a buffer, which [`BESIDE`] marks, because a warp of its own does it
-//! (`specialize_warps/vectors.rs`), and a `tile.read` where the vector, or what is computed of it alone, is first needed.
+//! Before: a `tile.load` in the body of a loop whose operands tensor maps bring. Each thread would wait for memory in each round, or hold the
+//! next round's elements in registers. After: a buffer, and a `tile.read` where the tile, or what is computed of a vector alone, is first needed.
+//! What fills the buffer [`BESIDE`] marks, because a warp of its own does it: a `tile.write` of a vector (`specialize_warps/vectors.rs`), or
+//! the `tile.copy_async` of a whole tile by a tensor map, where there is one.
+use super::super::computed_operand::boxed;
 use super::super::gathers::GATHERED;
-use super::super::issuable::{control_flow, issuable_numbers, read_only};
+use super::super::issuable::{control_flow, issuable, issuable_numbers, read_only};
 use super::super::known_ops::only_computes;
 use super::super::load_early::is_whole;
+use super::super::matrix_copies::load_of_sums;
 use super::super::pingpong::in_turn;
+use super::super::result_store::product_of_sums;
+use super::super::smem_tile;
 use super::super::specialize_warps::{ancestor_in, map_copy};
-use super::super::types::{Failed, tile_of};
-use super::Staging;
+use super::super::types::{Failed, present, tile_of};
+use super::{Arrives, Staging};
 use crate::passes::ir_utils::{
-    blocks, collect_nested, defining_op, hints_of, move_before, next_operation, operations,
-    set_operand, users,
+    blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
+    set_attribute, set_operand, users,
 };
 use crate::passes::remark;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, results_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, results_of,
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
-use cutec_dialects::ops::{CuteOp, ScfOp, TileOp};
+use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Layout};
 use melior::ir::operation::OperationLike;
 
-/// The attribute of a `tile.write` that a warp of its own does, with the load of what it writes.
+/// The attribute of what a warp of its own does: a copy by a tensor map, or a `tile.write`, with the load of what that writes.
 pub(in crate::passes::tile) const BESIDE: &str = "tile.beside";
 
 /// The most elements of a vector, of which a lane of the warp holds its part on their way to shared memory.
@@ -36,59 +41,139 @@ const LONGEST: i64 = 512;
 const ALIGN: i64 = 128;
 
 impl<'c> Staging<'c> {
-    /// Stages the vectors that the loops of a kernel load beside their operands, behind which these are staged. Those that gather operands
-    /// are a whole warpgroup, and warpgroups that take turns would have to know when all of them are there.
+    /// Stages what the loops of a kernel load beside their operands, behind which these are staged. Those that gather operands
+    /// are a whole warpgroup, and warpgroups that take turns would have to know when all of it is there.
     pub(super) fn beside(&self) -> Result<(), Failed<'c>> {
         let mut all = Vec::new();
         collect_nested(self.function, &mut all);
         if in_turn(self.function) > 1 || all.iter().any(|op| op.attribute(GATHERED).is_ok()) {
             return Ok(());
         }
-        for of in all.iter().copied().filter(|op| ScfOp::For.is(*op)) {
+        // Loads are erased on the way.
+        let loops: Vec<IrOp<'c>> = all
+            .iter()
+            .copied()
+            .filter(|op| ScfOp::For.is(*op))
+            .collect();
+        all.retain(|op| TileOp::Dot.is(*op));
+        for of in loops {
             let body = blocks(of, 0).remove(0);
             let here = operations(body);
             if !here.iter().any(|op| map_copy(*op).is_some()) {
                 continue;
             }
-            for load in here.into_iter().filter(|op| TileOp::Load.is(*op)) {
-                if self.is_beside(load) {
-                    self.carry(load, body)?;
+            for load in here.into_iter().filter_map(tile::Load::of) {
+                let op = load.op();
+                // What the next round takes is ahead as it is.
+                let takers = users(load.result());
+                if takers.is_empty() || takers.iter().any(|op| ScfOp::Yield.is(*op)) {
+                    continue;
+                }
+                let tile = tile_of(op, load.result())?;
+                if is_whole(op) {
+                    match self.boxed_beside(load, &tile, &all) {
+                        Ok(by) => self.by_map(load, &tile, by, body)?,
+                        Err(why) => remark(
+                            op.location(),
+                            format!("each thread loads its elements of this tile: {why}"),
+                        ),
+                    }
+                } else if self.is_vector(load, &tile) {
+                    self.by_warp(load, &tile, body)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether a load is of a vector that a role without tiles can load.
-    fn is_beside(&self, load: IrOp<'c>) -> bool {
-        let loaded = result_of(load, 0);
-        let operands: Vec<IrValue<'c>> = operands_of(load).collect();
-        let Ok(tile) = tile_of(load, loaded) else {
-            return false;
+    /// The buffer for a whole tile, and how threads read it from there, where that is not by vectors.
+    ///
+    /// # Errors
+    /// Why no tensor map brings it, as a clause.
+    fn boxed_beside(
+        &self,
+        load: tile::Load<'c>,
+        tile: &TileType,
+        dots: &[IrOp<'c>],
+    ) -> Result<(View, Option<Val>), String> {
+        if self.is_written(load.view()) {
+            return Err("the kernel writes the tensor".into());
+        }
+        if load.fill().is_some() {
+            return Err("what lies outside is `fill`, and a tensor map brings zeros".into());
+        }
+        if hints_of(load.op()) != Hints::NONE {
+            return Err("its cache hints are those of threads".into());
+        }
+        if tile.shape.len() != 2 {
+            return Err("it has more than two axes".into());
+        }
+        let (tensor_box, buffer) = boxed(load.op(), tile, self.function)?;
+        issuable(load.op(), &tensor_box, self.function)?;
+        let fast = tensor_box.fast();
+        let matrices = || {
+            let pieces = smem_tile::of_descriptor(tile, fast)?;
+            tensor_box.load(&pieces).ok()?;
+            let copy = load_of_sums(&product_of_sums(tile, dots)?, &pieces, fast)?;
+            Some((pieces, Some(copy)))
         };
-        let is_vector = !is_whole(load)
-            && tile.size() <= LONGEST
-            && tile.elem.bits() % 8 == 0
-            && tile.layout.is_some();
-        let plain = hints_of(load) == Hints::NONE && !self.is_written(operands[0]);
-        let issuable = || {
-            let mut needed = control_flow(load, self.function)?;
-            needed.extend(operands);
-            issuable_numbers(needed, load, self.function, &read_only(self.function))
-        };
-        is_vector && plain && !users(loaded).is_empty() && issuable().is_ok()
+        Ok(matrices().unwrap_or((buffer, None)))
     }
 
-    /// Takes a vector through shared memory, in the body of a loop.
-    fn carry(&self, load: IrOp<'c>, body: IrBlock<'c>) -> Result<(), Failed<'c>> {
-        let loaded = result_of(load, 0);
-        let tile = tile_of(load, loaded)?;
+    /// Lets a tensor map bring a whole tile.
+    fn by_map(
+        &self,
+        load: tile::Load<'c>,
+        tile: &TileType,
+        (buffer, copy): (View, Option<Val>),
+        body: IrBlock<'c>,
+    ) -> Result<(), Failed<'c>> {
+        let op = load.op();
+        let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
+        ir.location = op.location();
+        let ty = ir.val_type(&Val::View(buffer.clone()));
+        let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+        ir.insertion = Insertion::Before(op);
+        let stage = ir.constant(0, "i32");
+        let arrives = self.fill_by_map(&ir, op, tile, (allocated, &buffer), stage)?;
+        if let Arrives::Later(begun) = &arrives {
+            set_attribute(present(op, defining_op(*begun))?, BESIDE, ir.unit());
+        }
+        arrives.wait(&ir);
+        let read = self.read(&ir, (allocated, stage), tile, copy);
+        replace(load.result(), read, &users(load.result()));
+        erase(op);
+        sink(present(op, defining_op(read))?, tile.size(), body);
+        Ok(())
+    }
+
+    /// Whether a load is of a vector that a role without tiles can load.
+    fn is_vector(&self, load: tile::Load<'c>, tile: &TileType) -> bool {
+        let (op, function) = (load.op(), self.function);
+        let short = tile.size() <= LONGEST && tile.elem.bits() % 8 == 0;
+        let plain = hints_of(op) == Hints::NONE && !self.is_written(load.view());
+        let issuable = || {
+            let mut needed = control_flow(op, function)?;
+            needed.extend(operands_of(op));
+            issuable_numbers(needed, op, function, &read_only(function))
+        };
+        short && plain && issuable().is_ok()
+    }
+
+    /// Lets the lanes of a warp bring a vector.
+    fn by_warp(
+        &self,
+        load: tile::Load<'c>,
+        tile: &TileType,
+        body: IrBlock<'c>,
+    ) -> Result<(), Failed<'c>> {
+        let (op, loaded) = (load.op(), load.result());
         let column = TileType {
             shape: vec![tile.size(), 1],
             ..tile.clone()
         };
         remark(
-            load.location(),
+            op.location(),
             format!(
                 "a vector of {} {}: a warp of its own loads it for the rounds to come, and brings it through shared memory",
                 tile.size(),
@@ -96,35 +181,34 @@ impl<'c> Staging<'c> {
             ),
         );
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
-        ir.location = load.location();
+        ir.location = op.location();
         let ty = ir.val_type(&Val::View(buffer_of(&column)));
         let buffer = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
-        ir.insertion = match next_operation(load) {
-            Some(next) => Insertion::Before(next),
-            None => return Ok(()),
-        };
+        ir.insertion = Insertion::Before(present(op, next_operation(op))?);
         let stage = ir.constant(0, "i32");
         let shaped = |from: IrValue<'c>, to: &TileType| match column.shape == tile.shape {
             true => from,
             false => ir.value(TileOp::Reshape, &[from], &[], to.ir(ir.context())),
         };
-        let taken: Vec<IrOp<'c>> = users(loaded);
+        let takers = users(loaded);
         let written = shaped(loaded, &column);
         let mark = [(BESIDE, ir.unit())];
         ir.op(TileOp::Write, &[written, buffer, stage], &mark, &[]);
         let read = self.read(&ir, (buffer, stage), &column, None);
-        let held = shaped(read, &tile);
-        for user in taken {
-            for (index, operand) in operands_of(user).enumerate().collect::<Vec<_>>() {
-                if operand == loaded {
-                    set_operand(user, index, held);
-                }
+        replace(loaded, shaped(read, tile), &takers);
+        sink(present(op, defining_op(read))?, tile.size(), body);
+        Ok(())
+    }
+}
+
+/// Lets operations take another value.
+fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>, takers: &[IrOp<'c>]) {
+    for op in takers {
+        for (index, operand) in operands_of(*op).enumerate().collect::<Vec<_>>() {
+            if operand == old {
+                set_operand(*op, index, new);
             }
         }
-        defining_op(read)
-            .into_iter()
-            .for_each(|read| sink(read, tile.size(), body));
-        Ok(())
     }
 }
 
@@ -139,22 +223,18 @@ fn buffer_of(column: &TileType) -> View {
     View::new(column.elem, Space::Smem, ALIGN, layout)
 }
 
-/// Moves an operation, and what is computed of its result and is no longer than so many elements, in front of what first takes it. So
-/// nothing waits for the vector, or holds it, while products run that do not need it.
+/// Moves what reads a tile, and what is computed of that alone, in front of what first takes it. So nothing waits for the tile, or holds
+/// it, while products run that do not need it. Of a vector what is repeated to a whole tile stays.
 fn sink<'c>(read: IrOp<'c>, most: i64, body: IrBlock<'c>) {
     let mut moved = vec![read];
     let here = operations(body);
     let behind = here.iter().skip_while(|op| **op != read).skip(1);
-    for op in behind.copied() {
-        let of_moved = operands_of(op)
-            .filter_map(defining_op)
-            .any(|operand| moved.contains(&operand));
-        let results: Vec<IrValue<'c>> = results_of(op).collect();
-        let is_small = |value: &IrValue<'c>| {
-            let tile = tile_of(op, *value);
-            tile.is_ok_and(|tile| tile.size() <= most)
-        };
-        if of_moved && only_computes(op) && results.iter().all(is_small) {
+    for op in behind.copied().filter(|op| only_computes(*op)) {
+        let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
+        let mut makers = tiles.filter_map(defining_op).peekable();
+        let alone = makers.peek().is_some() && makers.all(|maker| moved.contains(&maker));
+        let mut results = results_of(op).map(|value| tile_of(op, value));
+        if alone && results.all(|tile| tile.is_ok_and(|tile| tile.size() <= most)) {
             moved.push(op);
         }
     }

@@ -65,10 +65,7 @@ impl<'c> Chain<'c> {
     pub fn all(rings: &[Ring<'c>], warpgroups: i64, registers: i64) -> Vec<Self> {
         let dots = Ring::products(rings);
         let mut loops: Vec<IrOp<'c>> = Vec::new();
-        for ring in rings
-            .iter()
-            .filter(|ring| !ring.overlaps && !ring.is_beside())
-        {
+        for ring in rings.iter().filter(|ring| !ring.overlaps && !ring.beside) {
             loops.extend(ring.of_loop.filter(|of| !loops.contains(of)));
         }
         let chain = |of| {
@@ -108,7 +105,7 @@ impl<'c> Chain<'c> {
         if its.of_loop != Some(of) || !alone || !once || its.stages() < 2 {
             return None;
         }
-        let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.is_beside();
+        let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.beside;
         let own = (0..rings.len()).filter(|ring| of_body(&rings[*ring]));
         let own: Vec<usize> = own.filter(|ring| *ring != last_ring).collect();
         let by_descriptors = first.iter().all(|dot| {

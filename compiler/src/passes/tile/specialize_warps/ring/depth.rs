@@ -11,8 +11,12 @@ use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::Stages;
 use melior::ir::operation::OperationLike;
 
-/// Stages of vectors that a warp of its own loads: so many hide how long memory takes, and are small.
+/// Stages of the vectors that a warp of its own loads: so many hide how long memory takes, and are small.
 const OF_VECTORS: i64 = 4;
+/// The most of a tile: one is read as soon as it is needed, and filled again meanwhile.
+const OF_TILES: i64 = 2;
+/// Stages of operands that come before such a tile, where the loop says nothing.
+const LEAST: i64 = 2;
 /// Bytes of barriers of all stages, which are as aligned as a buffer.
 const BARRIERS: i64 = 128;
 
@@ -41,19 +45,32 @@ pub(super) fn deepen<'c>(
         }
     }
     others += Scratch::bytes_of(operations, (threads, in_turn), stays);
-    // Those of vectors are behind the others.
-    let of_products = rings.iter().position(Ring::is_beside);
-    let (rings, of_vectors) = rings.split_at_mut(of_products.unwrap_or(rings.len()));
-    for ring in of_vectors {
-        ring.stages = OF_VECTORS;
-        others += OF_VECTORS * ring.bytes();
-    }
+    let of_products = rings.iter().position(|ring| ring.beside);
+    let (rings, beside) = rings.split_at_mut(of_products.unwrap_or(rings.len()));
     let mut said = Vec::new();
     for ring in rings.iter() {
         said.push(match ring.of_loop {
             Some(of) => depth_of(of)?,
             None => Some(1),
         });
+    }
+    let least = rings.iter().zip(&said);
+    let least = least.map(|(ring, said)| said.unwrap_or(LEAST) * ring.bytes());
+    let least: i64 = least.sum();
+    let share = i64::from(target.max_smem) / sharing.1.max(1);
+    for ring in beside {
+        ring.stages = match ring.is_of_vectors() {
+            true => OF_VECTORS,
+            false => ((share - others - least) / ring.bytes()).clamp(0, OF_TILES),
+        };
+        others += ring.stages * ring.bytes();
+        if ring.stages == 0 {
+            let message = format!(
+                "each thread loads its elements of this tile: beside {least} bytes of operands and {others} for other things there is no room for {} more",
+                ring.bytes()
+            );
+            remark(ring.copies[0].op.location(), message);
+        }
     }
     // Those that are chosen share what the others leave.
     let (mut open, mut rest) = (0, others);
