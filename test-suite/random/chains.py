@@ -15,7 +15,7 @@ class Chain:
         self.d = rng.choice([32, 64, 64, 128])
         self.bm = rng.choice([64, 64, 128, 128, 192])
         self.bn = rng.choice([bn for bn in (32, 64, 64, 128) if self.fits(1, bn)])
-        self.m, self.n = rng.randint(1, 300), rng.randint(1, 200)
+        self.m, self.n = rng.randint(1, 300), rng.choice([rng.randint(1, 200), 8 * rng.randint(1, 25)])
 
     def fits(self, stages, bn):
         """Whether two tiles of rows and so many stages of four of columns, or of weights, fit shared memory."""
@@ -62,15 +62,43 @@ class Chain:
         return f"({value}) - of_{name}", f"({element} - {name}[i])"
 
     def of_columns(self, value, element):
-        name = f"columns{len(self.params)}"
-        self.params.append(f"{name}: tensor<f32, n>")
-        self.data.append(f"let {name} = random<f32>({self.n});")
-        return f"({value}) * reshape({name}.tile({self.bn}, t), 1, {self.bn})", f"({element} * {name}[j])"
+        """A number for each column: where they lie side by side or not, from somewhere else on, and of what there is outside 0 or 2."""
+        name, element_type = f"columns{len(self.params)}", self.rng.choice(["f32", "f32", self.type, "i32"])
+        # A layout of a test has numbers.
+        stride = self.rng.choice([1, 1, 3])
+        self.params.append(f"{name}: tensor<{element_type}, n" + (f" : {stride}>" if stride > 1 else ">"))
+        self.data.append(f"let {name} = random<{element_type}>({self.n}" + (f" : {stride});" if stride > 1 else ");"))
+        fill, off = self.rng.choice(["", "", ", fill = 2"]), self.rng.choice([0, 0, -3, 5])
+        if fill and element_type != "i32":
+            fill += ".0"
+        at = f"at = t * {self.bn} + {off}" if off else "t"
+        number = f"f32(reshape({name}.tile({self.bn}, {at}{fill}), 1, {self.bn}))"
+        outside = "2.0" if fill else "0.0"
+        there = f"(if j + {off} >= 0 && j + {off} < {self.n} {{ f64({name}[min(max(j + {off}, 0), {self.n - 1})]) }} else {{ {outside} }})"
+        # Integers are large.
+        small = " * 0.001" if element_type == "i32" else ""
+        return f"({value}) * ({number}{small})", f"({element} * ({there}{small}))"
+
+    def of_blocks(self, value, element):
+        """A number for each block of columns."""
+        name = f"blocks{len(self.params)}"
+        self.params.append(f"{name}: tensor<f32, (1, blocks)>")
+        self.data.append(f"let {name} = random<f32>(1, {-(-self.n // self.bn)});")
+        return f"({value}) * {name}.tile((1, 1), (0, t))", f"({element} * {name}[0, j / {self.bn}])"
 
     def of_all(self, value, element):
-        name = f"gate{len(self.params)}"
-        self.tensor(name, "m", "n", self.rng.choice(["f32", self.type]))
-        return f"({value}) * f32({name}.tile(({self.bm}, {self.bn}), (tile.m, t)))", f"({element} * {name}[i, j])"
+        """A tile, of rows or of columns that lie side by side, read where it is taken or ahead of all."""
+        name, element_type = f"gate{len(self.params)}", self.rng.choice(["f32", self.type])
+        if self.rng.random() < 0.3:
+            self.params.append(f"{name}: tensor<{element_type}, (m, n) : (1, {-(-self.m // 8) * 8})>")
+            self.data.append(f"let {name} = random<{element_type}>(({self.m}, {self.n}) : (1, {-(-self.m // 8) * 8}));")
+        else:
+            self.tensor(name, "m", "n", element_type)
+        gate = f"f32({name}.tile(({self.bm}, {self.bn}), (tile.m, t)))"
+        if self.rng.random() < 0.5:
+            self.inside.insert(0, f"let of_{name} = {gate};")
+            gate = f"of_{name}"
+        return f"({value}) * {gate}", f"({element} * {name}[i, j])"
 
     def mask(self, value, element):
         rows, columns = f"iota({self.bm}, 1) + tile.m * {self.bm}", f"iota(1, {self.bn}) + t * {self.bn}"
@@ -78,7 +106,7 @@ class Chain:
 
     def weights(self, value, element, number):
         for _ in range(self.rng.randint(0, 3)):
-            step = self.rng.choice([self.relu, self.scale, self.of_rows, self.of_columns, self.of_all, self.mask])
+            step = self.rng.choice([self.relu, self.scale, self.of_rows, self.of_columns, self.of_blocks, self.of_all, self.mask])
             value, element = step(value, element)
         name = f"w{number}"
         self.inside.append(f"let {name} = {value};")
@@ -138,12 +166,16 @@ class Chain:
         two = ["pipeline(2) for"] if self.fits(2, self.bn) else []
         loop = self.rng.choice(["for", "for", "pipeline for", "pipeline(1) for", *two])
         body = [*self.body, f"{loop} t in tiles(n, {self.bn}) {{", *("    " + line for line in self.inside), "}", *self.behind]
-        return self.kernel(body, f"launch tiles(m / {self.bm})" + self.rng.choice(["", "", ", pingpong(false)"]))
+        clause = self.rng.choice(["", "", "", ", pingpong(false)", ", queue(counter)"])
+        if "queue" in clause:
+            self.params.append("counter: mut tensor<i32, 2>")
+            self.data.append("var counter = zeros<i32>(2);")
+        return self.kernel(body, f"launch tiles(m / {self.bm})" + clause)
 
     def kernel(self, body, launch):
         names = ", ".join(param.split(":")[0] for param in self.params)
         by_columns = any("(m, n)" in param for param in self.params)
-        where = ["where n % 8 == 0"] if by_columns and self.n % 8 == 0 and self.rng.random() < 0.5 else []
+        where = ["where n % 8 == 0"] if by_columns and self.n % 8 == 0 and self.rng.random() < 0.8 else []
         return "\n".join([
             f"kernel {self.name}({', '.join(self.params)})", *where, launch, "{", *("    " + line for line in body), "}",
             f"test {self.name} {{", *("    " + line for line in self.data), f"    {self.name}({names});",
