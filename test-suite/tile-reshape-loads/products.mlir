@@ -1,4 +1,5 @@
-// What is loaded with axes of extent 1 that a reshape leaves out, for products alone, is loaded from a slice of the view.
+// What is loaded with axes of extent 1 that a reshape leaves out, for products alone, is loaded from a slice of the view, and so is a whole tile
+// that a loop of products loads beside.
 // Where the slice is beyond the view, the tile is.
 // RUN: %cute-opt --tile-reshape-loads %s | FileCheck %s
 
@@ -52,6 +53,35 @@ gpu.module @kernels {
     %v = tile.load %x[%i, %i, %i] : !taps, i32, i32, i32 -> tensor<1x32x16xf16>
     %b = tile.reshape %v : tensor<1x32x16xf16> -> tensor<32x16xf16>
     tile.store %b, %y[%i, %i] : tensor<32x16xf16>, !cute.memref<f16, gmem, align<16>, "(?,?{div=8}):(?{i64 div=8},1)">, i32, i32
+    gpu.return
+  }
+
+  // A whole tile that a loop of products loads beside their operands; a vector stays.
+  // CHECK-LABEL: gpu.func @beside
+  // CHECK: scf.for
+  // CHECK: %[[GATE:.*]] = tile.load %{{[0-9]+}}[%{{.*}}, %[[AT:.*]]] : {{.*}} -> tensor<32x32xf16>
+  // CHECK: tile.load %arg0[%[[AT]], %arg4, %[[AT]]] : {{.*}} -> tensor<1x1x32xf16>
+  // CHECK-NEXT: tile.reshape
+  // CHECK: tile.map(%{{.*}}, %[[GATE]]
+  gpu.func @beside(%x: !taps, %a: tensor<32x16xf16>, %b: tensor<32x16xf16>, %c: tensor<32x32xf32>, %i: i32, %out: !cute.memref<f16, gmem, align<16>, "(32,32):(32,1)">) {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    scf.for %t = %zero to %i step %one : i32 {
+      %v = tile.load %x[%t, %i, %t] : !taps, i32, i32, i32 -> tensor<1x32x32xf16>
+      %gate = tile.reshape %v : tensor<1x32x32xf16> -> tensor<32x32xf16>
+      %w = tile.load %x[%t, %i, %t] : !taps, i32, i32, i32 -> tensor<1x1x32xf16>
+      %row = tile.reshape %w : tensor<1x1x32xf16> -> tensor<1x32xf16>
+      %rows = tile.broadcast %row : tensor<1x32xf16> -> tensor<32x32xf16>
+      %d = tile.dot %a, %b, %c : tensor<32x16xf16>, tensor<32x16xf16>, tensor<32x32xf32> -> tensor<32x32xf32>
+      %y = tile.map(%d, %gate, %rows) {
+      ^bb0(%one_d: f32, %one_g: f16, %one_r: f16):
+        %n = arith.truncf %one_d : f32 to f16
+        %p = arith.mulf %n, %one_g : f16
+        %q = arith.mulf %p, %one_r : f16
+        tile.yield %q : f16
+      } : (tensor<32x32xf32>, tensor<32x32xf16>, tensor<32x32xf16>) -> tensor<32x32xf16>
+      tile.store %y, %out[%zero, %zero] : tensor<32x32xf16>, !cute.memref<f16, gmem, align<16>, "(32,32):(32,1)">, i32, i32
+    }
     gpu.return
   }
 }

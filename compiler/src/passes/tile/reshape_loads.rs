@@ -1,6 +1,7 @@
-//! `tile-reshape-loads`: an operand of a product that is loaded with axes of extent 1 is loaded without them.
+//! `tile-reshape-loads`: an operand of a product that is loaded with axes of extent 1 is loaded without them, and so is a whole tile
+//! that a loop of products loads beside.
 //!
-//! Before: `tile.reshape` that leaves out axes of a `tile.load`, for products alone. After: a `tile.load` of the view
+//! Before: `tile.reshape` that leaves out axes of a `tile.load`. After: a `tile.load` of the view
 //! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
 //! coordinate is outside of the view, the tile is put outside along another axis.
 use super::coordinate::Coordinate;
@@ -8,11 +9,13 @@ use super::outside;
 use super::rewrite_loads::{rewrite_each, sole_load};
 use super::types::{adds_to, view_of};
 use crate::passes::Reported;
-use crate::passes::ir_utils::{attributes, constant_of, erase, replace_all_uses, users};
+use crate::passes::ir_utils::{
+    attributes, blocks, constant_of, erase, operations, parent, replace_all_uses, users,
+};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::build;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::Vars;
@@ -28,7 +31,8 @@ pub fn reshape_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
 
 fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
     let reshaped = result_of(reshape, 0);
-    let Some(load) = sole_load(reshape).filter(|_| is_for_products(reshaped)) else {
+    let wanted = is_for_products(reshaped) || is_beside_products(reshape);
+    let Some(load) = sole_load(reshape).filter(|_| wanted) else {
         return;
     };
     let loaded = result_of(load, 0);
@@ -72,6 +76,18 @@ fn is_for_products(value: IrValue) -> bool {
             Some(TileOp::Map) => user.operand_count() == 1 && is_for_products(result_of(*user, 0)),
             _ => false,
         })
+}
+
+/// Whether a tile of rows and columns is loaded in a loop of products: a tensor map can bring it (`stage_operands/beside.rs`).
+fn is_beside_products(reshape: IrOp) -> bool {
+    let tile = TileType::of(result_of(reshape, 0).r#type());
+    let Some(Ok(TileType { shape, .. })) = tile else {
+        return false;
+    };
+    let whole = shape.len() == 2 && shape.iter().all(|extent| *extent > 1);
+    let of = parent(reshape).filter(|of| whole && ScfOp::For.is(*of));
+    let body = of.and_then(|of| blocks(of, 0).into_iter().next());
+    body.is_some_and(|body| operations(body).into_iter().any(|op| TileOp::Dot.is(op)))
 }
 
 /// The axes of a shape that another one, with some of extent 1 left out, still has.
