@@ -477,6 +477,15 @@ impl Literal {
         }
     }
 
+    /// Whether all of its bits are zeros.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Literal::Bool(flag) => !flag,
+            Literal::Int(value) => value == 0,
+            Literal::Float(value) => value.to_bits() == 0,
+        }
+    }
+
     /// As an attribute of the type of a number.
     pub fn attribute<'c>(self, ir: &OpBuilder<'c>, ty: Type<'c>) -> Attribute<'c> {
         match self {

@@ -107,7 +107,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some((fill, given)) = &place.fill {
             let fill = self.literal(fill, place.elem, *given)?;
             let ir = self.ir(span)?;
-            attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
+            // Zeros are what there is without a word, and asynchronous copies write no other number.
+            if !fill.is_zero() {
+                attrs.push(("fill", fill.attribute(ir, ir.number_type(place.elem))));
+            }
         }
         if let Some(copy) = &place.pins.copy {
             let ty = self.static_type(copy, span)?;
