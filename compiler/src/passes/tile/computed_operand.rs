@@ -8,7 +8,7 @@ use super::partition::is_for_descriptors;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, reads_shared_memory, tile_of, vector_access};
-use super::warpgroup_products::box_of;
+use super::warpgroup_products::{box_of, zeros_outside};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{defining_op, same_block, users};
 use cutec_dialects::atoms::{Issuer, Place, Wgmma};
@@ -85,7 +85,8 @@ fn computed_of<'c>(
     };
     let by_map = |load: &IrOp<'c>| {
         let tile = tile_of(*load, result_of(*load, 0)).ok();
-        alone(load) && tile.is_some_and(|tile| boxed(*load, &tile, function).is_ok())
+        let zeros = zeros_outside(*load).is_ok();
+        alone(load) && zeros && tile.is_some_and(|tile| boxed(*load, &tile, function).is_ok())
     };
     if loads.is_empty() || !loads.iter().all(by_map) {
         return None;

@@ -260,6 +260,7 @@ pub(super) fn check_load<'c>(
     tile: &TileType,
     function: IrOp<'c>,
 ) -> Result<View, String> {
+    zeros_outside(load)?;
     let tensor_box = box_of(load, tile, function)?;
     let fast = tensor_box.fast();
     if fast == 0 && !Wgmma::transposes(tile.elem) {
@@ -277,6 +278,17 @@ pub(super) fn check_load<'c>(
     Ok(buffer)
 }
 
+/// Whether what a load gives from outside of its view is what a tensor map brings.
+///
+/// # Errors
+/// Why not, as a clause.
+pub(super) fn zeros_outside(load: IrOp) -> Result<(), String> {
+    match load.attribute("fill") {
+        Ok(_) => Err("a tensor map fills with zeros, not with what `fill` says".into()),
+        Err(_) => Ok(()),
+    }
+}
+
 /// The box of a tensor that a load is of, if a warp that does nothing else can begin to bring it.
 ///
 /// # Errors
@@ -290,9 +302,6 @@ pub(super) fn box_of<'c>(
         if load.attribute(pin).is_ok() {
             return Err(format!("`{pin}` is pinned"));
         }
-    }
-    if load.attribute("fill").is_ok() {
-        return Err("a tensor map fills with zeros, not with what `fill` says".into());
     }
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
