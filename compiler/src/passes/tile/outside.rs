@@ -1,9 +1,16 @@
 //! Coordinates that lie outside of their view: nothing is read there, a tile is zeros or its `fill`.
 use super::coordinate::Coordinate;
-use cutec_dialects::builder::{IrValue, OpBuilder};
+use super::emits::cute;
+use crate::passes::cmpi::{BELOW, GREATER, LESS, cmpi};
+use cutec_dialects::builder::{
+    Insertion, IrValue, OpBuilder, argument_of, region_with_block, result_of,
+};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{ArithOp, CuteOp};
-use melior::ir::ValueLike;
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
+use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::tile::TileType;
+use melior::ir::{Attribute, ValueLike};
 
 /// Elements beyond every view.
 const OUTSIDE: i64 = 1 << 30;
@@ -49,4 +56,96 @@ pub(super) fn unless<'c>(
         true => chosen,
         false => ir.value(CuteOp::Assume, &[chosen], &[], ty),
     }
+}
+
+/// What `read` gives of a tile of rows and columns, with a number in place of the zeros that a tensor map brings from outside of the view: in a branch, which only tiles at an
+/// edge take. Coordinates have 32 bits.
+pub(super) fn filled<'c>(
+    ir: &OpBuilder<'c>,
+    (load, tile): (tile::Load<'c>, &TileType),
+    read: IrValue<'c>,
+    fill: Attribute<'c>,
+) -> Result<IrValue<'c>, SemError> {
+    let at = Coordinate::of(load.op()).map_err(SemError::Illegal)?;
+    let (word, bit) = (ir.ty("i32"), ir.ty("i1"));
+    let binary = |op: ArithOp, one, other| ir.value(op, &[one, other], &[], word);
+    let plain = Attrs::default();
+    let (mut places, mut cut) = (Vec::new(), None);
+    for (axis, extent) in tile.shape.iter().enumerate() {
+        let begin = match at.values[axis] {
+            value if value.r#type() == word => value,
+            value => cute(ir, CuteOp::GetScalar, &[value], &plain)?,
+        };
+        let extent = ir.constant(*extent, "i32");
+        let begin = match at.is_offset(axis) {
+            true => begin,
+            false => binary(ArithOp::Muli, begin, extent),
+        };
+        let size = cute(
+            ir,
+            CuteOp::Size,
+            &[load.view()],
+            &Attrs::mode([axis as i64]),
+        )?;
+        let size = cute(ir, CuteOp::GetScalar, &[size], &plain)?;
+        let rest = binary(ArithOp::Subi, size, extent);
+        let (behind, ahead) = (
+            cmpi(ir, GREATER, begin, rest),
+            cmpi(ir, LESS, begin, ir.constant(0, "i32")),
+        );
+        for outside in [behind, ahead] {
+            cut = Some(match cut {
+                None => outside,
+                Some(so_far) => ir.value(ArithOp::Ori, &[so_far, outside], &[], bit),
+            });
+        }
+        places.push((begin, size));
+    }
+    let Some(cut) = cut else {
+        return Ok(read);
+    };
+    let within = |block| {
+        let mut inside = OpBuilder::new(ir.context(), Insertion::End(block));
+        inside.location = ir.location;
+        inside
+    };
+    let (at_edge, block) = region_with_block(&[]);
+    let here = within(block);
+    let numbers = TileType {
+        elem: Elem::I32,
+        ..tile.clone()
+    }
+    .ir(ir.context());
+    let number = |axis: i32| here.value(TileOp::Iota, &[], &[("axis", here.i32(axis))], numbers);
+    let tiles = [read, number(0), number(1)];
+    let element = here.number_type(tile.elem);
+    let arguments = [element, word, word].map(|ty| (ty, ir.location));
+    let (function, body) = region_with_block(&arguments);
+    let each = within(body);
+    let inside = places
+        .into_iter()
+        .zip(1..)
+        .map(|((begin, size), argument)| {
+            let place = each.value(
+                ArithOp::Addi,
+                &[begin, argument_of(body, argument)],
+                &[],
+                word,
+            );
+            cmpi(&each, BELOW, place, size)
+        });
+    let inside = inside.reduce(|one, other| each.value(ArithOp::Andi, &[one, other], &[], bit));
+    let fill = each.number(fill, element);
+    let chosen = inside.map(|inside| [inside, argument_of(body, 0), fill]);
+    let chosen = chosen.map_or(fill, |chosen| {
+        each.value(ArithOp::Select, &chosen, &[], element)
+    });
+    each.op(TileOp::Yield, &[chosen], &[], &[]);
+    let ty = read.r#type();
+    let map = here.op_with_regions(TileOp::Map, &tiles, &[], &[ty], vec![function]);
+    here.op(ScfOp::Yield, &[result_of(map, 0)], &[], &[]);
+    let (whole, block) = region_with_block(&[]);
+    within(block).op(ScfOp::Yield, &[read], &[], &[]);
+    let branch = ir.op_with_regions(ScfOp::If, &[cut], &[], &[ty], vec![at_edge, whole]);
+    Ok(result_of(branch, 0))
 }

@@ -156,10 +156,11 @@ fn of_function<'c>(
     for ring in rings.extract_if(.., |ring| ring.has_no_room()) {
         ring.load_by_threads(&mut emit.ir).map_err(failed)?;
     }
-    emit.before(end);
-    emit.ir.location = function.location();
+    // Without the buffers of these.
     let mut top = operations(body);
     top.pop();
+    emit.before(end);
+    emit.ir.location = function.location();
     for ring in &mut rings {
         ring.widen(&emit.ir)
             .map_err(|message| report(function.location(), message))?;

@@ -1,41 +1,31 @@
 //! Rings of stages, each with the barriers of its stages.
 mod depth;
+mod find;
 
-use super::super::computed_operand::{passes_on, reads_what_is_written};
 use super::super::emits::Emits;
-use super::super::gathers::{GATHERED, GatheredTile};
-use super::super::multicast::{Multicast, Share};
-use super::super::pingpong::in_turn;
+use super::super::gathers::GatheredTile;
+use super::super::multicast::Share;
 use super::super::slices;
-use super::super::smem_tile::tile_in;
-use super::super::stage_operands::BESIDE;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
-use super::super::types::{Failed, mma_of, present, tile_of, view_of};
+use super::super::types::{Failed, present, tile_of};
 use super::cluster::{Cluster, Peers};
 use super::cursor::{Cursor, behind};
 use super::emit::{Emit, Slot};
 use super::gather::Pending;
+use super::split;
 use super::vectors::Vector;
-use super::{map_copy, split};
-use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{
-    attributes, blocks, defining_op, erase, function_block_size, is_in_block, parent,
-    replace_all_uses, users,
-};
-use crate::passes::kernel_abi::min_blocks;
-use cutec_dialects::atoms::{Place, TmaAtom};
+use crate::passes::ir_utils::{attributes, defining_op, erase, replace_all_uses, users};
+use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, results_of,
 };
-use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::{Target, WARP, WARPGROUP};
+use cutec_dialects::target::{WARP, WARPGROUP};
+use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::tile::cost_model::rounds_fetched;
-use cutec_dialects::tile::{BY_ELEMENT, Precision};
-use cutec_layout::tv::Operand;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Bytes of shared memory that are left for other barriers than those of rings and for what lies unused in front of buffers that begin where a
@@ -188,153 +178,6 @@ struct Barriers<'c> {
 }
 
 impl<'c> Ring<'c> {
-    /// The rings of a kernel with these operations, beside so many bytes of shared memory. Its blocks may stay for several tiles.
-    pub fn all(
-        function: IrOp<'c>,
-        operations: &[IrOp<'c>],
-        target: &Target,
-        reserved: i64,
-        stays: bool,
-        multicast: &Multicast,
-    ) -> Result<Vec<Self>, Failed<'c>> {
-        let numbered = operations.iter().enumerate();
-        let numbers: HashMap<usize, usize> = numbered
-            .map(|(number, op)| (operation_key(*op), number))
-            .collect();
-        let number = |op: &IrOp<'c>| numbers.get(&operation_key(*op)).copied().unwrap_or(0);
-        let mut rings: Vec<(Option<usize>, Ring<'c>)> = Vec::new();
-        for op in operations.iter().copied() {
-            let beside = op.attribute(BESIDE).is_ok();
-            let (atom, buffer) = match (map_copy(op), tile::Write::of(op)) {
-                (Some(atom), _) => {
-                    let begun = present(op, tile::CopyAsync::of(op))?;
-                    (Some(atom), begun.buffer())
-                }
-                (None, Some(write)) if beside || op.attribute(GATHERED).is_ok() => {
-                    (None, write.buffer())
-                }
-                (None, _) => continue,
-            };
-            let reads: Vec<IrOp<'c>> = users(buffer)
-                .into_iter()
-                .filter(|user| TileOp::Read.is(*user))
-                .collect();
-            let taken = reads.iter().filter(|_| !beside);
-            let dots = taken.flat_map(|read| products_of(*read));
-            let mut dots: Vec<IrOp<'c>> = dots.collect();
-            dots.sort_by_key(number);
-            dots.dedup();
-            let first = dots.first().map(number);
-            if first.is_none() && !beside {
-                return Err((op, "copies what no product takes".into()));
-            }
-            let stage = view_of(buffer).and_then(|view| tile_in(&view));
-            let (tile, _) = stage.ok_or((op, "copies to no buffer of stages".to_string()))?;
-            let by = match atom {
-                Some(atom) => {
-                    let share = multicast.share(op).cloned();
-                    let mut shape = tile.shape;
-                    let atom = match &share {
-                        None => atom,
-                        Some(share) => {
-                            shape[share.axis] /= share.parts;
-                            share.atom.clone()
-                        }
-                    };
-                    let tensor_box = TensorBox::of(op, function, &shape);
-                    By::Map(ByMap {
-                        tensor_box: tensor_box.map_err(|message| (op, message))?,
-                        atom,
-                        made: None,
-                        ordered: buffer,
-                        share: share.map(|share| ShareOfBlock { share, part: None }),
-                    })
-                }
-                None if beside => {
-                    let vector = tile::Write::of(op).and_then(Vector::of_write);
-                    By::Warp(present(op, vector)?)
-                }
-                None => {
-                    let gathered = GatheredTile::of_write(op, function);
-                    let gathered = gathered.unwrap_or_else(|| Err("is not gathered".into()));
-                    By::Gather(gathered.map_err(|message| (op, message))?)
-                }
-            };
-            let parts = |read: &IrOp<'c>| {
-                let read = result_of(*read, 0);
-                dots.iter().any(|dot| split::is_of_parts(*dot, read))
-            };
-            let split = reads.iter().any(parts);
-            let copy = Copy {
-                op,
-                buffer,
-                by,
-                reads,
-                dots,
-                split,
-            };
-            // The vectors of a loop come together, a tile by itself.
-            let alone = beside && copy.map().is_some();
-            let together = |(product, ring): &&mut (Option<usize>, Ring<'c>)| {
-                let vectors = !beside || ring.is_of_vectors();
-                !alone && vectors && *product == first && is_in_block(op, ring.block)
-            };
-            match rings.iter_mut().find(together) {
-                Some((_, ring)) => ring.copies.push(copy),
-                None => {
-                    let around = parent(op).ok_or((op, "stands nowhere".to_string()))?;
-                    let block = (0..around.region_count())
-                        .flat_map(|region| blocks(around, region))
-                        .find(|block| is_in_block(op, *block));
-                    let ring = Ring {
-                        beside,
-                        copies: vec![copy],
-                        block: block.ok_or((op, "stands nowhere".to_string()))?,
-                        of_loop: ScfOp::For.is(around).then_some(around),
-                        repeats: in_loop(op),
-                        by_warps: false,
-                        in_place: false,
-                        overlaps: false,
-                        peers: None,
-                        stages: 1,
-                        barriers: None,
-                    };
-                    rings.push((first, ring));
-                }
-            }
-        }
-        // Those of a warp of their own are behind the others.
-        let rings = rings.into_iter().map(|(_, ring)| ring);
-        let (beside, mut rings): (Vec<_>, Vec<_>) = rings.partition(|ring| ring.beside);
-        rings.extend(beside);
-        for ring in &mut rings {
-            ring.repeats |= stays;
-            let mut reads = ring.copies.iter().flat_map(|copy| &copy.reads);
-            ring.by_warps = reads.any(|read| {
-                let mut users = users(result_of(*read, 0)).into_iter();
-                users.any(|user| !TileOp::Dot.is(user))
-            });
-            // Beside one that two warps split each warp reads the other factor, to split it.
-            ring.by_warps |= ring.is_split();
-        }
-        let threads = function_block_size(function).unwrap_or(0);
-        let warpgroups = threads / WARPGROUP * in_turn(function);
-        let sharing = (warpgroups, min_blocks(function));
-        depth::deepen(
-            &mut rings,
-            operations,
-            (sharing, target),
-            match reserved {
-                0 => RESERVED,
-                results => results + RESERVED_BY_MAPS,
-            },
-            (threads, in_turn(function)),
-            stays,
-        )?;
-        overlap(&mut rings, operations)?;
-        Ok(rings)
-    }
-
     /// Whether nothing is left for a stage of it.
     pub fn has_no_room(&self) -> bool {
         self.stages == 0
@@ -744,20 +587,6 @@ impl<'c> Ring<'c> {
     }
 }
 
-/// What takes a tile that is read: products, of it or of what is computed of it.
-fn products_of<'c>(read: IrOp<'c>) -> Vec<IrOp<'c>> {
-    let (mut found, mut open) = (Vec::new(), vec![result_of(read, 0)]);
-    while let Some(value) = open.pop() {
-        for user in users(value) {
-            match TileOp::of(user) {
-                Some(kind) if passes_on(kind) => open.push(result_of(user, 0)),
-                _ => found.push(user),
-            }
-        }
-    }
-    found
-}
-
 /// Erases an operation, and tiles that nothing else uses.
 fn erase_unused(op: IrOp) {
     let mut operands: Vec<IrValue> = operands_of(op).collect();
@@ -772,51 +601,4 @@ fn erase_unused(op: IrOp) {
             erase(op);
         }
     }
-}
-
-/// Finds the loops whose sums stay in place: of all products in their body the operands are loaded in the same round, or computed of
-/// what is, and each adds to what the loop carries. A round of products is left under way where none is in registers, or one that a map
-/// makes: that is computed behind them, as it overwrites the registers that they read.
-fn overlap<'c>(rings: &mut [Ring<'c>], operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> {
-    let dots: Vec<IrOp<'c>> = operations
-        .iter()
-        .copied()
-        .filter(|op| TileOp::Dot.is(*op))
-        .collect();
-    let loops: Vec<IrOp<'c>> = rings.iter().filter_map(|ring| ring.of_loop).collect();
-    for of in loops {
-        let Some(body) = blocks(of, 0).into_iter().next() else {
-            continue;
-        };
-        let inside: Vec<IrOp<'c>> = dots
-            .iter()
-            .copied()
-            .filter(|dot| super::ancestor_in(*dot, body).is_some())
-            .collect();
-        let made = match inside[..] {
-            [dot] => super::consumers::made_for(dot).is_some(),
-            _ => false,
-        };
-        let (mut in_place, mut in_memory) = (true, true);
-        for dot in &inside {
-            in_place &= is_in_block(*dot, body) && super::consumers::is_accumulated(*dot, body);
-            // Products of parts begin with zeros, and are added to the sums behind.
-            in_place &= Precision::of(dot) != Ok(Precision::Tf32x3);
-            // What they read is written anew in the next round.
-            in_place &= !reads_what_is_written(*dot);
-            let mma = mma_of(*dot)?;
-            in_memory &= [Operand::A, Operand::B]
-                .into_iter()
-                .all(|which| mma.atom.operand(which).place == Place::SharedDescriptor);
-        }
-        let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.beside;
-        let mut here = rings.iter().filter(|ring| of_body(ring));
-        let deep = here.all(|ring| ring.stages > 1);
-        // What they read and was not loaded in this round is not released in it either.
-        for ring in rings.iter_mut().filter(|ring| of_body(ring)) {
-            ring.in_place = in_place && (deep || !in_memory);
-            ring.overlaps = in_place && (in_memory || made) && deep;
-        }
-    }
-    Ok(())
 }

@@ -5,38 +5,34 @@
 //! What fills the buffer [`BESIDE`] marks, because a warp of its own does it: a `tile.write` of a vector (`specialize_warps/vectors.rs`), or
 //! the `tile.copy_async` of a whole tile by a tensor map, where there is one.
 use super::super::computed_operand::boxed;
-use super::super::coordinate::Coordinate;
-use super::super::emits::cute;
 use super::super::gathers::GATHERED;
 use super::super::issuable::{control_flow, issuable_numbers, read_only};
 use super::super::known_ops::only_computes;
 use super::super::load_early::is_whole;
 use super::super::matrix_copies::load_of_sums;
+use super::super::outside;
 use super::super::pingpong::in_turn;
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::specialize_warps::{ancestor_in, map_copy};
 use super::super::types::{Failed, present, tile_of};
 use super::{Arrives, Staging};
-use crate::passes::cmpi::{BELOW, GREATER, LESS, cmpi};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
     set_attribute, set_operand, users,
 };
 use crate::passes::remark;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, region_with_block,
-    result_of, results_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, results_of,
 };
-use cutec_dialects::elem::{Elem, Space};
+use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Layout};
-use melior::ir::{Attribute, ValueLike, operation::OperationLike};
+use melior::ir::{ValueLike, operation::OperationLike};
 
 /// The attribute of what a warp of its own does: a copy by a tensor map, or a `tile.write`, with the load of what that writes.
 pub(in crate::passes::tile) const BESIDE: &str = "tile.beside";
@@ -146,9 +142,8 @@ impl<'c> Staging<'c> {
         let read = self.read(&ir, (allocated, stage), tile, copy);
         let taken = match load.fill() {
             None => read,
-            Some(fill) => {
-                filled(&ir, (load, tile), read, fill).map_err(|error| (op, error.to_string()))?
-            }
+            Some(fill) => outside::filled(&ir, (load, tile), read, fill)
+                .map_err(|error| (op, error.to_string()))?,
         };
         replace(load.result(), taken, &users(load.result()));
         erase(op);
@@ -210,97 +205,6 @@ impl<'c> Staging<'c> {
         sink(present(op, defining_op(read))?, tile.size(), body);
         Ok(())
     }
-}
-
-/// A tile with a number in place of the zeros that a tensor map brings from outside of a view: in a branch, which only tiles at an edge take.
-fn filled<'c>(
-    ir: &OpBuilder<'c>,
-    (load, tile): (tile::Load<'c>, &TileType),
-    read: IrValue<'c>,
-    fill: Attribute<'c>,
-) -> Result<IrValue<'c>, SemError> {
-    let at = Coordinate::of(load.op()).map_err(SemError::Illegal)?;
-    let (word, bit) = (ir.ty("i32"), ir.ty("i1"));
-    let binary = |op: ArithOp, one, other| ir.value(op, &[one, other], &[], word);
-    let plain = Attrs::default();
-    let (mut places, mut cut) = (Vec::new(), None);
-    for (axis, extent) in tile.shape.iter().enumerate() {
-        let begin = match at.values[axis] {
-            value if value.r#type() == word => value,
-            value => cute(ir, CuteOp::GetScalar, &[value], &plain)?,
-        };
-        let extent = ir.constant(*extent, "i32");
-        let begin = match at.is_offset(axis) {
-            true => begin,
-            false => binary(ArithOp::Muli, begin, extent),
-        };
-        let size = cute(
-            ir,
-            CuteOp::Size,
-            &[load.view()],
-            &Attrs::mode([axis as i64]),
-        )?;
-        let size = cute(ir, CuteOp::GetScalar, &[size], &plain)?;
-        let rest = binary(ArithOp::Subi, size, extent);
-        let (behind, ahead) = (
-            cmpi(ir, GREATER, begin, rest),
-            cmpi(ir, LESS, begin, ir.constant(0, "i32")),
-        );
-        for outside in [behind, ahead] {
-            cut = Some(match cut {
-                None => outside,
-                Some(so_far) => ir.value(ArithOp::Ori, &[so_far, outside], &[], bit),
-            });
-        }
-        places.push((begin, size));
-    }
-    let Some(cut) = cut else {
-        return Ok(read);
-    };
-    let within = |block| {
-        let mut inside = OpBuilder::new(ir.context(), Insertion::End(block));
-        inside.location = ir.location;
-        inside
-    };
-    let (at_edge, block) = region_with_block(&[]);
-    let here = within(block);
-    let numbers = TileType {
-        elem: Elem::I32,
-        ..tile.clone()
-    }
-    .ir(ir.context());
-    let number = |axis: i32| here.value(TileOp::Iota, &[], &[("axis", here.i32(axis))], numbers);
-    let tiles = [read, number(0), number(1)];
-    let element = here.number_type(tile.elem);
-    let arguments = [element, word, word].map(|ty| (ty, ir.location));
-    let (function, body) = region_with_block(&arguments);
-    let each = within(body);
-    let inside = places
-        .into_iter()
-        .zip(1..)
-        .map(|((begin, size), argument)| {
-            let place = each.value(
-                ArithOp::Addi,
-                &[begin, argument_of(body, argument)],
-                &[],
-                word,
-            );
-            cmpi(&each, BELOW, place, size)
-        });
-    let inside = inside.reduce(|one, other| each.value(ArithOp::Andi, &[one, other], &[], bit));
-    let fill = each.number(fill, element);
-    let chosen = inside.map(|inside| [inside, argument_of(body, 0), fill]);
-    let chosen = chosen.map_or(fill, |chosen| {
-        each.value(ArithOp::Select, &chosen, &[], element)
-    });
-    each.op(TileOp::Yield, &[chosen], &[], &[]);
-    let ty = read.r#type();
-    let map = here.op_with_regions(TileOp::Map, &tiles, &[], &[ty], vec![function]);
-    here.op(ScfOp::Yield, &[result_of(map, 0)], &[], &[]);
-    let (whole, block) = region_with_block(&[]);
-    within(block).op(ScfOp::Yield, &[read], &[], &[]);
-    let branch = ir.op_with_regions(ScfOp::If, &[cut], &[], &[ty], vec![at_edge, whole]);
-    Ok(result_of(branch, 0))
 }
 
 /// Lets operations take another value.
