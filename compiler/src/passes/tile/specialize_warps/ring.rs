@@ -28,11 +28,6 @@ use cutec_dialects::tile::cost_model::rounds_fetched;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
-/// Bytes of shared memory that are left for other barriers than those of rings and for what lies unused in front of buffers that begin where a
-/// swizzle does: more where results leave by tensor maps.
-const RESERVED: i64 = 512;
-const RESERVED_BY_MAPS: i64 = 2048;
-
 /// A copy of a tile into a ring.
 pub(super) struct Copy<'c> {
     pub op: IrOp<'c>,

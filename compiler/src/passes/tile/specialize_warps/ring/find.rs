@@ -11,7 +11,7 @@ use super::super::consumers::{is_accumulated, made_for};
 use super::super::vectors::Vector;
 use super::super::{ancestor_in, map_copy, split};
 use super::depth::deepen;
-use super::{By, ByMap, Copy, RESERVED, RESERVED_BY_MAPS, Ring, ShareOfBlock};
+use super::{By, ByMap, Copy, Ring, ShareOfBlock};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{blocks, function_block_size, is_in_block, parent, users};
 use crate::passes::kernel_abi::min_blocks;
@@ -23,6 +23,11 @@ use cutec_dialects::tile::Precision;
 use cutec_layout::tv::Operand;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
+
+/// Bytes of shared memory that are left for other barriers than those of rings and for what lies unused in front of buffers that begin where a
+/// swizzle does: more where results leave by tensor maps.
+const RESERVED: i64 = 512;
+const RESERVED_BY_MAPS: i64 = 2048;
 
 impl<'c> Ring<'c> {
     /// The rings of a kernel with these operations, beside so many bytes of shared memory. Its blocks may stay for several tiles.
