@@ -12,7 +12,7 @@ use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
-use melior::ir::ValueLike;
+use melior::ir::{TypeLike, ValueLike};
 
 /// A coordinate in a view, of one number for each axis.
 pub(super) fn coordinate<'c>(emit: &Emit<'c>, at: &[IrValue<'c>]) -> IrValue<'c> {
@@ -80,7 +80,10 @@ impl<'c> Role<'_, 'c> {
         ir.op(ScfOp::Yield, &[read], &[], &[]);
         self.emit.ir.insertion = Insertion::End(else_block);
         let ir = &self.emit.ir;
-        let fill = load.fill().unwrap_or_else(|| ir.integer(0, ty));
+        let fill = load.fill().unwrap_or_else(|| match ty.is_integer() {
+            true => ir.integer(0, ty),
+            false => ir.float(0.0, ty),
+        });
         ir.op(ScfOp::Yield, &[ir.number(fill, ty)], &[], &[]);
         self.emit.ir.insertion = around;
         let ir = &self.emit.ir;
