@@ -183,10 +183,15 @@ impl<'c> Emit<'c> {
     /// Behind what all threads of a warp have done: whether a thread is its first.
     pub fn leads_of_warp(&self) -> IrValue<'c> {
         self.meet_in_warp();
+        let lane = self.lane();
+        self.equal(lane, 0)
+    }
+
+    /// The number of a thread in its warp.
+    pub fn lane(&self) -> IrValue<'c> {
         let word = self.ir.ty("i32");
         let thread = self.ir.value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
-        let lane = self.binary(ArithOp::Remui, thread, self.ir.constant(WARP, "i32"));
-        self.equal(lane, 0)
+        self.binary(ArithOp::Remui, thread, self.ir.constant(WARP, "i32"))
     }
 
     /// A loop over the tiles of a block: from its number on, as many further as there are blocks. Of warpgroups that take turns, each with a

@@ -11,7 +11,7 @@ use super::ring::Ring;
 use crate::passes::cmpi::LESS;
 use crate::passes::ir_utils::defining_op;
 use cutec_dialects::builder::{IrValue, operands_of};
-use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use melior::ir::operation::OperationLike;
@@ -53,10 +53,7 @@ struct Line<'c> {
 impl<'c> Role<'_, 'c> {
     /// Loads the vectors of a ring to a stage.
     pub fn carry(&mut self, ring: &Ring<'c>, stage: IrValue<'c>) -> Result<(), SemError> {
-        let word = self.emit.ir.ty("i32");
-        let thread = (self.emit.ir).value(NvvmOp::ReadPtxSregTidX, &[], &[], word);
-        let warp = self.emit.ir.constant(WARP, "i32");
-        let lane = self.emit.binary(ArithOp::Remui, thread, warp);
+        let lane = self.emit.lane();
         let mut lines = Vec::new();
         for (buffer, vector) in ring.vectors() {
             let load = vector.load;

@@ -16,10 +16,10 @@ use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::specialize_warps::{ancestor_in, map_copy};
 use super::super::types::{Failed, present, tile_of};
-use super::{Arrives, Staging};
+use super::{Arrives, Staging, allocate_view};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
-    set_attribute, set_operand, users,
+    replace_all_uses, set_attribute, users,
 };
 use crate::passes::remark;
 use cutec_dialects::builder::{
@@ -28,7 +28,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Layout};
@@ -130,8 +130,7 @@ impl<'c> Staging<'c> {
         let op = load.op();
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = op.location();
-        let ty = ir.val_type(&Val::View(buffer.clone()));
-        let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+        let allocated = allocate_view(&ir, &buffer);
         ir.insertion = Insertion::Before(op);
         let stage = ir.constant(0, "i32");
         let arrives = self.fill_by_map(&ir, op, tile, (allocated, &buffer), stage)?;
@@ -145,7 +144,7 @@ impl<'c> Staging<'c> {
             Some(fill) => outside::filled(&ir, (load, tile), read, fill)
                 .map_err(|error| (op, error.to_string()))?,
         };
-        replace(load.result(), taken, &users(load.result()));
+        replace_all_uses(load.result(), taken);
         erase(op);
         for value in [taken, read] {
             sink(present(op, defining_op(value))?, tile.size(), body);
@@ -188,33 +187,22 @@ impl<'c> Staging<'c> {
         );
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = op.location();
-        let ty = ir.val_type(&Val::View(buffer_of(&column)));
-        let buffer = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+        let buffer = allocate_view(&ir, &buffer_of(&column));
         ir.insertion = Insertion::Before(present(op, next_operation(op))?);
         let stage = ir.constant(0, "i32");
-        let shaped = |from: IrValue<'c>, to: &TileType| match column.shape == tile.shape {
+        let shaped = |ir: &OpBuilder<'c>, from, to: &TileType| match column.shape == tile.shape {
             true => from,
             false => ir.value(TileOp::Reshape, &[from], &[], to.ir(ir.context())),
         };
-        let takers = users(loaded);
-        let written = shaped(loaded, &column);
+        let read = self.read(&ir, (buffer, stage), &column, None);
+        replace_all_uses(loaded, shaped(&ir, read, tile));
+        let reads = present(op, defining_op(read))?;
+        ir.insertion = Insertion::Before(reads);
+        let written = shaped(&ir, loaded, &column);
         let mark = [(BESIDE, ir.unit())];
         ir.op(TileOp::Write, &[written, buffer, stage], &mark, &[]);
-        let read = self.read(&ir, (buffer, stage), &column, None);
-        replace(loaded, shaped(read, tile), &takers);
-        sink(present(op, defining_op(read))?, tile.size(), body);
+        sink(reads, tile.size(), body);
         Ok(())
-    }
-}
-
-/// Lets operations take another value.
-fn replace<'c>(old: IrValue<'c>, new: IrValue<'c>, takers: &[IrOp<'c>]) {
-    for op in takers {
-        for (index, operand) in operands_of(*op).enumerate().collect::<Vec<_>>() {
-            if operand == old {
-                set_operand(*op, index, new);
-            }
-        }
     }
 }
 

@@ -376,8 +376,7 @@ impl<'c> Staging<'c> {
         let (_, buffer) = boxed.map_err(|message| (load, message))?;
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
-        let ty = ir.val_type(&Val::View(buffer.clone()));
-        let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+        let allocated = allocate_view(&ir, &buffer);
         ir.insertion = Insertion::Before(load);
         let stage = ir.constant(0, "i32");
         let arrives = self.fill_by_map(&ir, load, &tile, (allocated, &buffer), stage)?;
@@ -703,11 +702,16 @@ fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 
     })
 }
 
+/// A buffer of shared memory.
+fn allocate_view<'c>(ir: &OpBuilder<'c>, buffer: &View) -> IrValue<'c> {
+    let ty = ir.val_type(&Val::View(buffer.clone()));
+    ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty)
+}
+
 /// A buffer for an operand, of which an axis is fast, and what is known of it.
 fn allocate<'c>(ir: &OpBuilder<'c>, tile: &TileType, fast: usize) -> (IrValue<'c>, View) {
     let buffer = buffer_type(tile, fast);
-    let ty = ir.val_type(&Val::View(buffer.clone()));
-    let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+    let allocated = allocate_view(ir, &buffer);
     (allocated, buffer)
 }
 
@@ -718,8 +722,7 @@ fn allocate_for_descriptor<'c>(
     buffer: Option<View>,
 ) -> Result<(IrValue<'c>, View), String> {
     let buffer = buffer.ok_or_else(|| format!("no descriptor describes {tile}"))?;
-    let ty = ir.val_type(&Val::View(buffer.clone()));
-    let allocated = ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+    let allocated = allocate_view(ir, &buffer);
     Ok((allocated, buffer))
 }
 
