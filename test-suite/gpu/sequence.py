@@ -640,13 +640,14 @@ def attention_gradient(folder: pathlib.Path, batches: int, length: int, heads: i
             error = error if torch.equal(before, dq) else float("inf")
     tiles = cutec.load(folder.parent / "tile_attention_gradient.cute")
     delta = empty(batches, heads, length)
+    counter = torch.zeros(2, device="cuda", dtype=torch.int32)
     of_rows = tiles.tile_attention_delta.specialize(d=d)
     of_keys, of_queries = (kernel.specialize(d=d, causal=causal) for kernel in (tiles.tile_attention_dkv, tiles.tile_attention_dq))
 
     def by_tiles():
         of_rows(o, g, delta)
-        of_keys(q, k, v, g, lse, delta, dk, dv, scale)
-        of_queries(q, k, v, g, lse, delta, dq, scale)
+        of_keys(q, k, v, g, lse, delta, dk, dv, scale, counter)
+        of_queries(q, k, v, g, lse, delta, dq, scale, counter)
 
     by_tiles()
     error = max(error, *errors(dq, dk, dv))

@@ -259,7 +259,7 @@ PROGRAMS = [
         "scale": "0.125", "counter": "zeros:2", "bias": "normal:2x700x304"}),
     Program("../tile_attention_gradient", "tile_attention_dkv", {"d": 64, "bm": 64, "bn": 128}, {
         "q": "normal:4x200x2x64", "k": "normal:4x300x1x64", "v": "normal:4x300x1x64", "dout": "normal:4x200x2x64", "lse": "normal:4x2x200",
-        "delta": "normal:4x2x200", "dk": "poison:4x300x1x64", "dv": "poison:4x300x1x64", "scale": "0.125"}),
+        "delta": "normal:4x2x200", "dk": "poison:4x300x1x64", "dv": "poison:4x300x1x64", "scale": "0.125", "counter": "zeros:2"}),
     Program("../tile_attention", "tile_attention_sinks", {"bm": 128, "bn": 64, "stages": 2}, {
         "q": "normal:1x700x2x64", "k": "normal:1x300x1x64", "v": "normal:1x300x1x64", "o": "poison:1x700x2x64", "lse": "poison:1x2x700",
         "scale": "0.125", "counter": "zeros:2", "sinks": "normal:2"}),
@@ -389,6 +389,7 @@ KEPT = [
     (r"^tile_attention", r"^wgmma\.fence", "sums \\+= dot", "Between the products of scores and those of weights with values, for ptxas, as at the cute level."),
     (r"^tile_attention_listed", r"^bar\.warp\.sync", "let value",
      "Of the number of the next tile: behind a shuffle of all lanes, who have read it then."),
+    (r"^tile_attention_dkv", r"^bar\.warp\.sync", "let (grad|common)", "The same, in both roles.", 2),
     (r"^tile_attention_bias", r"^bar\.warp\.sync", "bias", "Behind `ldmatrix`, which all lanes do together."),
     (r"^tile_attention", r"^fence\.acq_rel", "", "The simulator's atomics are seen in their order."),
     (r"^attention_(\w+_)?sm80", r"^cp\.async\.wait_group", r"^cp_async_wait\(0\)",

@@ -6,6 +6,7 @@
 //! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
 //! | whether two warpgroups have tiles of their own and take turns | `pingpong()`, `pingpong(false)` | [`TilesInTurn`] |
+//! | whether blocks stay for further tiles | `persistent()`, `persistent(false)` | `specialize_warps/rounds.rs`: where tiles are seen to take different work and no queue has them, they do not |
 //! | stages of what is copied for products | `pipeline(n)` | [`Stages`] |
 //! | rounds that are loaded ahead into registers | `pipeline(n)` | [`Ahead`] |
 //! | rounds that are fetched into L2 while the launch ahead ends | | [`rounds_fetched`] |

@@ -125,7 +125,7 @@ codes! {
      \n\
      with `grid(x, y, z)`, `block(x, y, z)`, and as needed `smem(bytes)`, `min_blocks(n)`,\n\
      `cluster(x, y, z)`, `pdl()`, `cooperative()`; a tile-level kernel has `tiles(…)`, `raster(n)`,\n\
-     `warps(m, n)`, `multicast(m, n)`, `queue(counter)` and `pingpong()`.";
+     `warps(m, n)`, `multicast(m, n)`, `queue(counter)`, `pingpong()` and `persistent()`.";
 
     POSITIONAL_AFTER_NAMED = 18, "positional argument after a named one",
     "Arguments without a name come first: `f(a, b, rtol = 1e-2)`.";

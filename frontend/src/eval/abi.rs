@@ -223,7 +223,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         launch.grid[at] = self.abi_expr(&arg.value, signature)?;
                     }
                 }
-                "persistent" => {
+                // Of a launch in tiles it is a condition.
+                "persistent" if launch.tiles.is_none() => {
                     let [arg] = clause.args.as_slice() else {
                         let message =
                             "`persistent` takes one number, how many pieces of work there are";
@@ -265,16 +266,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 },
                 "cluster" => launch.cluster = self.cluster_clause(clause, signature)?,
                 "pdl" => {
-                    let wanted = match clause.args.as_slice() {
-                        [] => true,
-                        [when] => {
-                            self.at_compile_time(|this| this.static_bool("`pdl`", &when.value))?
-                        }
-                        [_, other, ..] => {
-                            let message = "`pdl` takes one condition, or none";
-                            return self.error(codes::BAD_KERNEL, other.span, message, "here");
-                        }
-                    };
+                    let wanted = self.condition(clause)?;
                     if wanted {
                         self.needs(Feature::Pdl, "pdl", clause.span)?;
                         launch.pdl = Some(clause.span);
@@ -303,7 +295,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let help = "`smem<f32>(…)` in the body allocates shared memory, and the compiler adds up how much a block has";
                     return Err(self.report(diagnostic.with_help(help)));
                 }
-                "block" | "tiles" | "raster" | "warps" | "multicast" | "queue" | "pingpong" => {}
+                "block" | "tiles" | "raster" | "warps" | "multicast" | "queue" | "pingpong"
+                | "persistent" => {}
                 other => {
                     let what = format!("the launch clause `{other}`");
                     return self.unsupported(clause.span, &what, "give `grid` and `block`");
@@ -314,6 +307,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.share_tiles(kernel, &mut launch)?;
         }
         Ok(launch)
+    }
+
+    /// A clause that takes one condition which is known while compiling, or nothing.
+    pub(in crate::eval) fn condition(&mut self, clause: &'a Clause) -> Result<bool> {
+        let name = &clause.name.node;
+        match clause.args.as_slice() {
+            [] => Ok(true),
+            [when] => {
+                self.at_compile_time(|this| this.static_bool(&format!("`{name}`"), &when.value))
+            }
+            [_, other, ..] => {
+                let message = format!("`{name}` takes one condition, or none");
+                self.error(codes::BAD_KERNEL, other.span, message, "here")
+            }
+        }
     }
 
     /// The blocks of a launch in tiles, of which so many share one.

@@ -185,6 +185,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             if let Some(wanted) = tiles.pingpong {
                 attrs.push(("tile.pingpong", ir.i32(if wanted { 2 } else { 1 })));
             }
+            if let Some(wanted) = tiles.persistent {
+                attrs.push(("tile.persistent", ir.bool(wanted)));
+            }
         }
         if let Some(blocks) = launch.min_blocks {
             attrs.push(("nvvm.minctasm", ir.i32(saturated(blocks))));

@@ -5,7 +5,7 @@
 //! take turns. Up to `tile-specialize-warps` the kernel is that of one of them; there it gets tiles by the number of the warpgroup.
 use super::gathers::GatheredTile;
 use super::multicast;
-use super::specialize_warps::is_accumulated;
+use super::specialize_warps::{is_accumulated, pinned_to_stay};
 use super::tensor_box::TensorBox;
 use super::types::{Failed, tile_of};
 use crate::passes::ir_utils::{
@@ -104,6 +104,9 @@ fn obstacle<'c>(function: IrOp<'c>, dots: &[IrOp<'c>], target: &Target) -> Optio
     }
     if function.attribute("tile.queue").is_ok() {
         return Some("the tiles come from a queue".into());
+    }
+    if pinned_to_stay(function) == Some(false) {
+        return Some("blocks have one tile each, as `persistent(false)` says".into());
     }
     if multicast::asked(function, target).is_some() || blocks_of_tile(function) > 1 {
         return Some("the blocks form clusters".into());

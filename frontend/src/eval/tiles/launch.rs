@@ -20,7 +20,7 @@ const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
 
-/// `launch tiles(…), raster(…), warps(…), multicast(…), queue(…), pingpong(…)`.
+/// `launch tiles(…), raster(…), warps(…), multicast(…), queue(…), pingpong(…), persistent(…)`.
 #[derive(Clone)]
 pub(in crate::eval) struct TileLaunch<'a> {
     /// Tiles along each axis; `/` in them rounds up.
@@ -34,6 +34,8 @@ pub(in crate::eval) struct TileLaunch<'a> {
     pub queue: Option<&'a Expr>,
     /// Whether two warpgroups take turns, each with tiles of its own.
     pub pingpong: Option<bool>,
+    /// Whether blocks stay, and go through the tiles of the launch.
+    pub persistent: Option<bool>,
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -63,7 +65,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             return Ok(None);
         };
-        for name in ["grid", "persistent", "block", "smem", "pdl"] {
+        for name in ["grid", "block", "smem", "pdl"] {
             if let Some(other) = clause(name) {
                 let message = format!("`{name}` stands beside `tiles`");
                 let label = "the compiler chooses it for a kernel at tile level";
@@ -102,7 +104,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let pingpong = match clause("pingpong") {
             Some(pingpong) => {
-                let wanted = self.pingpong(pingpong)?;
+                let wanted = self.condition(pingpong)?;
                 let clusters = multicast.is_some_and(|blocks| blocks != [1, 1]);
                 let others = [
                     ("multicast", clusters),
@@ -114,6 +116,32 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     let message = format!("`{other}` stands beside `pingpong`");
                     let label = "two warpgroups that take turns have every other tile of their block, which is alone";
                     return self.error(codes::BAD_KERNEL, pingpong.span, message, label);
+                }
+                Some(wanted)
+            }
+            None => None,
+        };
+        let persistent = match clause("persistent") {
+            Some(persistent) => {
+                let wanted = self.condition(persistent)?;
+                let others = [
+                    ("queue", !wanted && queue.is_some()),
+                    ("pingpong", !wanted && pingpong == Some(true)),
+                    ("cooperative", wanted && clause("cooperative").is_some()),
+                ];
+                if let Some((other, _)) = others.into_iter().find(|(_, there)| *there) {
+                    let (message, label) = match wanted {
+                        true => (
+                            "beside `persistent`",
+                            "blocks that wait for each other have one tile each",
+                        ),
+                        false => (
+                            "beside `persistent(false)`",
+                            "blocks that have one tile each do not stay for the next",
+                        ),
+                    };
+                    let message = format!("`{other}` stands {message}");
+                    return self.error(codes::BAD_KERNEL, persistent.span, message, label);
                 }
                 Some(wanted)
             }
@@ -136,6 +164,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             multicast,
             queue,
             pingpong,
+            persistent,
         };
         Ok(Some((launch, grid)))
     }
@@ -162,17 +191,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let message = "`queue` takes the counter of the tiles";
                 let label = "expected one parameter, a `mut tensor<i32, 2>`";
                 self.error(codes::BAD_KERNEL, clause.span, message, label)
-            }
-        }
-    }
-
-    fn pingpong(&mut self, clause: &'a Clause) -> Result<bool> {
-        match clause.args.as_slice() {
-            [] => Ok(true),
-            [when] => self.at_compile_time(|this| this.static_bool("`pingpong`", &when.value)),
-            [_, other, ..] => {
-                let message = "`pingpong` takes one condition, or none";
-                self.error(codes::BAD_KERNEL, other.span, message, "here")
             }
         }
     }

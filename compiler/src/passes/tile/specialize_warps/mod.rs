@@ -29,6 +29,7 @@ mod queue;
 mod residual;
 mod results;
 mod ring;
+mod rounds;
 mod split;
 mod turns;
 mod vectors;
@@ -57,11 +58,10 @@ use cluster::Cluster;
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block,
-    result_of,
+    Insertion, IrBlock, IrOp, OpBuilder, operands_of, operation_key, region_with_block, result_of,
 };
 use cutec_dialects::ir::{has_no_effect, type_attribute};
-use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp, TileOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARP, WARPGROUP};
 use cutec_dialects::tile::Precision;
@@ -75,12 +75,14 @@ use queue::TileQueue;
 use residual::Residual;
 use results::{StoredResult, Threads};
 use ring::{By, Ring};
+use rounds::Rounds;
 use std::collections::HashSet;
 use std::sync::Arc;
 use turns::{Fills, Turns};
 
 pub(super) use consumers::{IN_PLACE, is_accumulated};
 pub(super) use queue::COUNTED;
+pub(super) use rounds::pinned_to_stay;
 
 /// The attribute of the branch between the roles: how many threads of the second one share a tile.
 pub(super) const CONSUMERS: &str = "tile.consumers";
@@ -133,9 +135,13 @@ fn of_function<'c>(
     let mut results = StoredResult::all(function, &all);
     let mut residual = Residual::of(function, &all, &results).map_err(illegal)?;
     let reserved = StoredResult::bytes(&results);
-    // Blocks that wait for each other have one tile each, and are no launch that begins early.
+    // Blocks that wait for each other are no launch that begins early.
     let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
-    let rounds = Rounds::of(&all, &top).filter(|_| !cooperative);
+    // More threads than the one that begins copies would need the number of what is gathered or split, and all blocks of a cluster: these
+    // take every so manyth tile.
+    let by_one_thread = multicast.blocks() == 1 && !all.iter().any(|op| is_by_others(*op));
+    let counter = queue::counter(function).filter(|_| by_one_thread);
+    let rounds = Rounds::of(function, &all, &top, counter.is_some());
     let mut rings = Ring::all(
         function,
         &all,
@@ -228,11 +234,9 @@ fn of_function<'c>(
     }
     let gathers = rings.iter().any(Ring::is_gathered);
     let splits = rings.iter().any(Ring::is_split);
-    // More threads than the one that begins copies would need the number of what is gathered or split, and all blocks of a cluster: these
-    // take every so manyth tile.
-    let by_one_thread = !gathers && !splits && cluster.is_none();
-    let counter = queue::counter(function).filter(|_| rounds.is_some() && by_one_thread);
-    let queue = counter.map(|counter| TileQueue::allocate(&emit, counter));
+    let queue = counter
+        .filter(|_| rounds.is_some())
+        .map(|counter| TileQueue::allocate(&emit, counter));
     // Those of a warp of their own are behind the others.
     let carried = rings.iter().position(|ring| ring.beside);
     let (of_products, carried) = rings.split_at(carried.unwrap_or(rings.len()));
@@ -499,41 +503,16 @@ fn clusters<'c>(
     Ok(multicast)
 }
 
-/// The tiles that the blocks of a launch go through, one after the other.
-struct Rounds<'c> {
-    /// How many there are along each axis.
-    counts: Vec<IrValue<'c>>,
-    /// The number of the block, of which the tile follows.
-    block: IrOp<'c>,
-}
-
-impl<'c> Rounds<'c> {
-    /// Of a kernel with these operations, `top` those of its body.
-    fn of(all: &[IrOp<'c>], top: &[IrOp<'c>]) -> Option<Self> {
-        let grid = top.iter().copied().find_map(tile::Grid::of)?;
-        let mut blocks = all
-            .iter()
-            .copied()
-            .filter(|op| NvvmOp::ReadPtxSregCtaidX.is(*op));
-        let block = blocks.next().filter(|block| top.contains(block))?;
-        blocks.next().is_none().then(|| Rounds {
-            counts: grid.counts(),
-            block,
-        })
-    }
-
-    /// How many there are.
-    fn count(&self, emit: &Emit<'c>) -> IrValue<'c> {
-        let counts = self.counts.iter().copied();
-        let all = counts.reduce(|all, count| emit.binary(ArithOp::Muli, all, count));
-        all.unwrap_or_else(|| emit.ir.constant(1, "i32"))
-    }
-}
-
 /// Whether all that is made of an operand of f32 are products of tf32: the map rounds it then.
 fn is_multiplied_as_tf32(dots: &[IrOp]) -> bool {
     let mut precisions = dots.iter().map(Precision::of);
     !dots.is_empty() && precisions.all(|precision| precision == Ok(Precision::Tf32))
+}
+
+/// Whether more threads than one load what an operation takes: a warpgroup gathers it, or warps split it.
+fn is_by_others(op: IrOp) -> bool {
+    op.attribute(GATHERED).is_ok()
+        || TileOp::Dot.is(op) && Precision::of(&op) == Ok(Precision::Tf32x3)
 }
 
 /// Whether both roles may have what an operation computes.
