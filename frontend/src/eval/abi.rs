@@ -593,7 +593,7 @@ fn row_major(extents: &[AbiExpr]) -> Option<Vec<AbiExpr>> {
 }
 
 /// Whether an expression names a run-time integer of the signature.
-fn mentions(expr: &Expr, signature: &Signature<'_>) -> bool {
+pub(super) fn mentions(expr: &Expr, signature: &Signature<'_>) -> bool {
     if let Some(name) = expr.as_name() {
         let scalar = |argument: &Argument<'_>| matches!(argument, Argument::Scalar { name: known, .. } if known == name);
         return signature.symbol(name).is_some() || signature.arguments.iter().any(scalar);

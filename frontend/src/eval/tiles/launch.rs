@@ -2,6 +2,7 @@
 
 use crate::ast::{Clause, Expr, Kernel};
 use crate::diagnostics::{Diagnostic, codes};
+use crate::eval::abi::mentions;
 use crate::eval::builtins::Level;
 use crate::eval::signature::Signature;
 use crate::eval::values::{Scalar, Value};
@@ -123,6 +124,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let persistent = match clause("persistent") {
             Some(persistent) => {
+                let mut args = persistent.args.iter();
+                if args.any(|arg| mentions(&arg.value, signature)) {
+                    let message =
+                        "`persistent` stands beside `tiles`, which says how many there are";
+                    let label = "expected a condition that is known while compiling: whether blocks stay for further tiles";
+                    return self.error(codes::BAD_KERNEL, persistent.span, message, label);
+                }
                 let wanted = self.condition(persistent)?;
                 let others = [
                     ("queue", !wanted && queue.is_some()),
