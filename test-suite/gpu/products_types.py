@@ -28,6 +28,7 @@ KERNELS = {
     "f8": ("hopper/gemm_f8.cute", "gemm_f8", [{}, PINGPONG, {"cluster": 2}]),
     "f8 rows": ("hopper/gemm_f8.cute", "gemm_f8_rows", [{}, PINGPONG]),
     "f8 blocks": ("hopper/gemm_f8.cute", "gemm_f8_blocks", [{}, {"bn": 128}, {"cluster": 2}]),
+    "f8 blocks, tiles": ("hopper/tile_gemm_f8.cute", "tile_gemm_f8_blocks", [{}]),
     "i8": ("hopper/gemm_i8.cute", "gemm_i8", [{}, PINGPONG, {"cluster": 2}]),
     "tf32": ("hopper/gemm_tf32.cute", "gemm_tf32", [{}, PINGPONG, {"cluster": 2}]),
     "f32": ("hopper/gemm_3xtf32.cute", "gemm_3xtf32",
@@ -148,12 +149,15 @@ def case_f8(folder, kind, m, n, k):
         y = b.double() * of_columns.double().repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)[:, :k]
         return x @ y.T
 
-    # What scales of blocks cost: our product with one scale, of the same operands in the same rounds.
-    one_scale = os.path.join(folder, name_of("f8", PINGPONG))
-    if os.path.exists(one_scale + ".so"):
-        plain = launcher(folder, os.path.basename(one_scale), "gemm_f8")
-        other = torch.empty_like(c)
-        peers["one scale"] = lambda: (plain(a, b, one.reshape(1), one.reshape(1), other), other)[1]
+    # What scales of blocks cost, our product with one scale, and what the tile level does, of the same operands in the same rounds.
+    others = [("one scale", "f8", PINGPONG, "gemm_f8", (one.reshape(1), one.reshape(1)))]
+    if kind == "f8 blocks, tiles":
+        others.append(("by hand", "f8 blocks", {}, "gemm_f8_blocks", (of_rows, of_columns)))
+    for name, case, variant, kernel, scales in others:
+        library = name_of(case, variant)
+        if os.path.exists(os.path.join(folder, library + ".so")):
+            run, other = launcher(folder, library, kernel), torch.empty_like(c)
+            peers[name] = lambda run=run, other=other, scales=scales: (run(a, b, *scales, other), other)[1]
     return Case([a, b, of_rows, of_columns, c], peers, by_blocks, k**0.5, bytes_of(a, b, c), 1e-2)
 
 

@@ -68,6 +68,11 @@ impl<'c> Lowering<'c> {
         Some(result_of(again, 0))
     }
 
+    /// A value in the registers that come out of a piece of assembly without text: what it is computed by stands in front of that.
+    pub(super) fn held_value(&mut self, value: IrValue<'c>) -> Option<IrValue<'c>> {
+        self.by_register(value, Self::held)
+    }
+
     /// Registers as they come out of a piece of assembly without text.
     fn held(&mut self, registers: &[IrValue<'c>]) -> Option<Vec<IrValue<'c>>> {
         let letter = |value: &IrValue<'c>| Some((*value, register_of(value.r#type())?.1?));

@@ -38,6 +38,7 @@ mod wgmma;
 
 pub(super) use guarded_load::GUARD;
 pub(super) use vectors::{Vectors, common_vectors};
+pub(super) use wgmma::REUSED;
 
 use super::cmpi::{EQUAL, LESS};
 use super::emit::{Emitter, Signs};
@@ -110,6 +111,8 @@ struct Lowering<'c> {
     tensor_maps: FxHashMap<usize, IrValue<'c>>,
     /// Long vectors, as the parts that were computed in their place.
     parts: FxHashMap<usize, Vec<IrValue<'c>>>,
+    /// The last wait for products by `wgmma`.
+    waited: Option<IrOp<'c>>,
     /// The lanes of those, and of other vectors.
     lanes: lanes::Lanes<'c>,
     /// Where those stand.
@@ -193,6 +196,7 @@ fn lower_kernel(kernel: Kernel) -> Result<bool, Reported> {
         policies: FxHashMap::default(),
         tensor_maps: FxHashMap::default(),
         parts: FxHashMap::default(),
+        waited: None,
         lanes: lanes::Lanes::default(),
         order: unroll_vectors::Order::default(),
         holding: register_banks::accumulators(function, &accesses),

@@ -4,7 +4,8 @@
 //! stays one virtual register from the first product to the last. It may not be touched while a product is under way:
 //! whatever fences or waits takes all accumulators that there are as operands as well, without naming them in its text,
 //! and hands them out again. What reads an accumulator after a wait therefore stands after it, whoever moves code, and
-//! what writes one before a fence before it. A fence takes as well what products read from registers.
+//! what writes one before a fence before it. A fence takes as well what products read from registers. Where a product takes the
+//! registers that one before it had ([`REUSED`]), what is computed of the latter's sums for later comes through the fence too.
 //!
 //! A descriptor is a low word, which has the address, and a high one that is a constant. The address of shared memory is
 //! taken apart once a kernel; to it are added what is uniform in a view, outermost first, and then what tells the
@@ -12,8 +13,11 @@
 use super::Lowering;
 use super::products::{Operand, Piece, Product};
 use super::promote_fragments::{Register, registers};
+use crate::passes::ir_utils::{next_operation, parent, same_block, users};
 use cutec_dialects::atoms::Wgmma;
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, integer_value};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of, value_key,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, LlvmOp, NvvmOp};
 use cutec_dialects::semantics::{GemmPlan, SemError};
@@ -26,6 +30,9 @@ use melior::ir::{Type, ValueLike, operation::OperationLike};
 const ADDRESS_BITS: i64 = 0x3_ffff;
 /// What a descriptor counts addresses in.
 const UNIT: i64 = 16;
+
+/// The attribute of a fence whose products take the registers of sums that have been waited for in its block.
+pub(in crate::passes) const REUSED: &str = "cute.reused";
 
 /// The instruction that waits for products.
 pub(super) const WAIT: &str = "wgmma.wait_group.sync.aligned";
@@ -191,6 +198,11 @@ impl<'c> Lowering<'c> {
             }
             _ => "wgmma.fence.sync.aligned;".to_owned(),
         };
+        match kind {
+            NvvmOp::WgmmaWaitGroup => self.waited = Some(op),
+            _ if op.attribute(REUSED).is_ok() => self.compute_ahead(op),
+            _ => {}
+        }
         let fragments = self.accesses.tied_at(op).iter();
         let slots = fragments.filter_map(|fragment| self.slots.get(fragment));
         let registers = slots.flat_map(registers);
@@ -227,6 +239,32 @@ impl<'c> Lowering<'c> {
         for (tied, value) in tied.into_iter().zip(fields) {
             let Register { base, start, .. } = tied.register;
             self.store_slot(base, start, value, tied.register.bytes());
+        }
+    }
+
+    /// Has what stands between the last wait and a fence computed there, where something behind the fence takes it. LLVM would move it behind
+    /// the product: the registers of what it is computed of would be taken beside the product's.
+    fn compute_ahead(&mut self, fence: IrOp<'c>) {
+        let wait = self.waited.filter(|wait| same_block(*wait, fence));
+        let behind = std::iter::successors(wait.and_then(next_operation), |op| next_operation(*op));
+        let ahead: Vec<IrOp<'c>> = behind.take_while(|op| *op != fence).collect();
+        let is_later = |user: IrOp<'c>| {
+            let around = std::iter::successors(Some(user), |op| parent(*op));
+            let mut around = around.filter(|op| same_block(*op, fence));
+            around.next().is_none_or(|op| !ahead.contains(&op))
+        };
+        for op in ahead.iter().filter(|op| operands_of(**op).next().is_some()) {
+            for index in 0..op.result_count() {
+                let value = result_of(*op, index);
+                let parts = self.parts.get(&value_key(value)).cloned();
+                let Some(parts) = parts.filter(|_| users(value).into_iter().any(is_later)) else {
+                    continue;
+                };
+                let held = parts.iter().map(|part| self.held_value(*part));
+                if let Some(held) = held.collect() {
+                    self.keep_parts(value, held);
+                }
+            }
         }
     }
 

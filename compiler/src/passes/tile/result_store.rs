@@ -1,15 +1,16 @@
 //! Which results leave by a tensor map: through buffers in shared memory, while the next ones are computed. And what of the
 //! same shape can come by one.
+use super::coordinate::Coordinate;
 use super::matrix_copies::{load_of_sums, store_of_sums};
 use super::raster::of_tile;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, operand_layout, reads_shared_memory, tensor_of, tile_of};
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::next_operation;
+use crate::passes::ir_utils::{constant_of, defining_op, next_operation, operand_value};
 use cutec_dialects::atoms::{MmaAtom, MmaOp, TmaAtom, Wgmma};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
-use cutec_dialects::ops::{TileOp, cute, tile};
+use cutec_dialects::ops::{ArithOp, TileOp, cute, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
@@ -38,13 +39,13 @@ pub(super) struct ByMap<'c> {
 
 impl<'c> ByMap<'c> {
     /// Of a store, where a warpgroup's sums lie in the tile's registers as its product left them and nothing else of the
-    /// kernel, of which these are the operations, accesses the tensor, but for what reads the same tile.
+    /// kernel, of which these are the operations, accesses the tensor, but for what reads the same tile or stores one beside it.
     pub fn of(store: IrOp<'c>, function: IrOp<'c>, operations: &[IrOp<'c>]) -> Option<Self> {
         let of = tile::Store::of(store).filter(|store| store.atomic().is_none())?;
         let tensor = tensor_of(of.view())?;
         for op in operations.iter().filter(|op| **op != store) {
             let Some(view) = accessed(*op) else { continue };
-            if tensor_of(view)? == tensor && !is_of_tile(*op, store) {
+            if tensor_of(view)? == tensor && !is_of_tile(*op, store) && !is_apart(*op, store) {
                 return None;
             }
         }
@@ -223,6 +224,48 @@ pub(super) fn is_of_tile<'c>(load: IrOp<'c>, store: IrOp<'c>) -> bool {
         && to.atomic().is_none()
         && !in_loop(load)
         && is_behind().any(|op| op == store)
+}
+
+/// Whether two stores write tiles of one shape which share no element: along some axis their places differ by a number that is known.
+fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
+    let stores = [one, other].map(tile::Store::of);
+    let [Some(first), Some(second)] = stores else {
+        return false;
+    };
+    let tiles = [first, second].map(|store| tile_of(store.op(), store.value()));
+    let places = [one, other].map(Coordinate::of);
+    let ([Ok(tile), Ok(second_tile)], [Ok(place), Ok(second_place)]) = (tiles, places) else {
+        return false;
+    };
+    let alike = first.view() == second.view()
+        && tile.shape == second_tile.shape
+        && [first, second].iter().all(|store| store.atomic().is_none());
+    let mut axes = (0..tile.shape.len()).zip(&tile.shape);
+    alike
+        && axes.any(|(axis, extent)| {
+            let offsets = [&place, &second_place].map(|place| place.is_offset(axis));
+            let least = match offsets {
+                [false, false] => 1,
+                [true, true] => *extent,
+                _ => return false,
+            };
+            let apart = distance(place.values[axis], second_place.values[axis]);
+            apart.is_some_and(|apart| apart.abs() >= least)
+        })
+}
+
+/// How far one number is from another, where that is known.
+fn distance(from: IrValue, to: IrValue) -> Option<i64> {
+    let [from, to] = [from, to].map(|number| {
+        let sum = defining_op(number).filter(|op| ArithOp::Addi.is(*op));
+        let terms = sum.and_then(|sum| Some((operand_value(sum, 0)?, operand_value(sum, 1)?)));
+        let known = terms.and_then(|(base, added)| Some((Some(base), constant_of(added)?)));
+        known.unwrap_or_else(|| match constant_of(number) {
+            Some(number) => (None, number),
+            None => (Some(number), 0),
+        })
+    });
+    (from.0 == to.0).then(|| to.1 - from.1)
 }
 
 /// The view in global memory that an operation accesses.

@@ -31,23 +31,24 @@ mod warpgroup;
 use super::emits::Emits;
 use super::known_ops::{checked_ops, is_of_elements};
 use super::pingpong;
+use super::registers::{for_bits, peak};
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
     Kernel, blocks, for_each_kernel, function_block_size, operand, present, replace_all_uses,
     string_attribute, users,
 };
-use crate::passes::kernel_abi::blocks_of_tile;
+use crate::passes::kernel_abi::{blocks_of_tile, min_blocks};
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
-    results_of, value_key,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of, operation_key,
+    result_of, results_of, value_key,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::Target;
+use cutec_dialects::target::{Target, registers_of_thread};
 use cutec_dialects::tile::{TileLayout, TileType};
 use exchange::Among;
 use layout_conversion::Conversion;
@@ -124,6 +125,10 @@ struct Partition<'c> {
     accumulators: HashMap<usize, Accumulator<'c>>,
     /// What such sums are behind their loop: where they lie, and what the loop began with.
     sums: HashMap<usize, (IrValue<'c>, IrValue<'c>)>,
+    /// Where sums lay of products that begin with zeros, and what waited for these: further ones may lie there.
+    left: Vec<(IrValue<'c>, IrOp<'c>)>,
+    /// Registers that a thread has beside the tiles which it holds.
+    room: i64,
     /// What loops carry in place of these, by the number of the argument.
     idle: Vec<(IrOp<'c>, usize)>,
     entry: IrOp<'c>,
@@ -133,6 +138,24 @@ struct Partition<'c> {
     staged: bool,
     /// Buffers that operations in loops go through one after the other.
     scratch: Vec<(Scratch, IrValue<'c>)>,
+}
+
+/// Registers that a thread of a kernel of `wgmma` has beside the tiles which it holds.
+fn room<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<i64, Failed<'c>> {
+    if !operations.iter().any(|op| warpgroup::is_of_warpgroup(*op)) {
+        return Ok(0);
+    }
+    // Those that the role which multiplies has taken, where there are roles.
+    let taken = operations.iter().filter_map(|op| {
+        let count = op.attribute("regCount").ok()?;
+        NvvmOp::Setmaxregister
+            .is(*op)
+            .then(|| integer_value(count))?
+    });
+    let threads = function_block_size(function).unwrap_or(1);
+    let there = taken.max();
+    let there = there.unwrap_or_else(|| registers_of_thread(threads, min_blocks(function)));
+    Ok(there - peak(function)?.map_or(0, |peak| for_bits(peak.all)))
 }
 
 fn function_of<'c>(
@@ -156,6 +179,8 @@ fn function_of<'c>(
         warpgroup: None,
         accumulators: HashMap::new(),
         sums: HashMap::new(),
+        left: Vec::new(),
+        room: room(function, &operations)?,
         idle: Vec::new(),
         entry,
         of_scores: largest::of_scores(&operations, target),
@@ -312,7 +337,7 @@ impl<'c> Partition<'c> {
             }
             (TileOp::Iota, Some(to)) => {
                 let axis = op.attribute("axis").ok();
-                let axis = axis.and_then(cutec_dialects::builder::integer_value);
+                let axis = axis.and_then(integer_value);
                 let axis = axis.unwrap_or(0) as usize;
                 let places = self.coordinates(to, axis).map_err(illegal)?;
                 self.counting.insert(value_key(places), axis);

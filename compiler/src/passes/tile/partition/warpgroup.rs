@@ -1,5 +1,6 @@
 //! Products of warpgroups: operands in shared memory by descriptors, sums that stay in their registers.
 use super::super::emits::{Emits, named_barrier};
+use super::super::registers::for_bits;
 use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
 use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory, view_of};
 use super::precision::{attributes_of_gemm, precision_of};
@@ -7,6 +8,7 @@ use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
 use crate::passes::control_flow::in_loop;
+use crate::passes::convert_cute_to_gpu::REUSED;
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, next_operation, operations, present,
     remove_attribute, replace_all_uses, set_operand, users,
@@ -19,7 +21,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, ScfOp, TileOp, VectorOp, scf, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::WARPGROUP;
-use cutec_dialects::tile::Precision;
+use cutec_dialects::tile::{Precision, TileLayout};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledMmaVal, TupleKind, Val};
 use cutec_layout::tv::Operand;
@@ -185,14 +187,19 @@ impl<'c> Partition<'c> {
                 }
             });
         }
+        let mut reused = false;
         let (sums, adds) = match accumulator {
             Some(accumulator) => (accumulator.fragment, accumulator.adds),
             None => {
-                let fragment = self.operand_registers(&mma, Operand::C, to)?;
+                let own = self.operand_registers(&mma, Operand::C, to)?;
                 let (vector, _) = self.of(op, 2)?;
+                let left = self.left_for(op, own, to);
+                reused = left.is_some();
+                let fragment = left.unwrap_or(own);
                 if is_zero(vector) {
-                    // Else a loop would carry what the product of its last iteration left there.
-                    if in_loop(op) {
+                    // Else a loop would carry what the product of its last iteration left there. What the product before it in this one left
+                    // keeps ptxas from giving both registers of their own.
+                    if in_loop(op) && !reused {
                         self.store_vec(vector, fragment)?;
                     }
                     (fragment, Some(self.ir.constant(0, "i1")))
@@ -202,7 +209,8 @@ impl<'c> Partition<'c> {
                 }
             }
         };
-        self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
+        let reuses = reused.then(|| (REUSED, self.ir.unit()));
+        self.ir.op(NvvmOp::WgmmaFence, &[], reuses.as_slice(), &[]);
         let operands = [tiled, sums, factors[0], factors[1], sums];
         let operands: Vec<IrValue<'c>> = operands.into_iter().chain(adds).collect();
         let attrs = attributes_of_gemm(op);
@@ -211,13 +219,34 @@ impl<'c> Partition<'c> {
         match accumulator {
             Some(accumulator) => Ok(accumulator.carried),
             None => {
-                let behind = wait_for(op).and_then(next_operation).ok_or_else(|| {
+                let wait = wait_for(op);
+                self.left.extend(wait.map(|wait| (sums, wait)));
+                let behind = wait.and_then(next_operation).ok_or_else(|| {
                     SemError::Illegal("is under way, and nothing waits for it".into())
                 })?;
                 self.ir.insertion = Insertion::Before(behind);
                 self.load_vec(sums, to)
             }
         }
+    }
+
+    /// Registers for the sums of a product in place of its own, where a thread has none for both: those of one before it in its block that has
+    /// been waited for. What fences products or waits for them takes the sums of all. Where there is room, what is computed of the former
+    /// sums may be computed under this product.
+    fn left_for(&mut self, op: IrOp<'c>, own: IrValue<'c>, to: &Spread) -> Option<IrValue<'c>> {
+        let values = to.tile.layout.as_ref().map_or(0, TileLayout::values);
+        if for_bits(values * to.tile.elem.bits()) <= self.room {
+            return None;
+        }
+        let is_behind = |wait: IrOp<'c>| {
+            std::iter::successors(Some(wait), |op| next_operation(*op)).any(|other| other == op)
+        };
+        let mut left = self.left.iter();
+        let left =
+            left.position(|(sums, wait)| sums.r#type() == own.r#type() && is_behind(*wait))?;
+        defining_op(own).into_iter().for_each(erase);
+        // Until this product has been waited for they are its own.
+        Some(self.left.swap_remove(left).0)
     }
 
     /// The part of a stage that the warpgroup of a thread multiplies.

@@ -1,5 +1,6 @@
 //! The role that multiplies: waits for stages, and releases them.
 use super::super::emits::Emits;
+use super::super::known_ops::only_computes;
 use super::super::stages::DEPTH;
 use super::super::types::mma_of;
 use super::ancestor_in;
@@ -13,16 +14,20 @@ use crate::passes::ir_utils::{
 };
 use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{
-    IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of,
+    IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of, results_of,
 };
 use cutec_dialects::ops::{NvvmOp, TileOp, scf, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::tile::TileType;
 use cutec_layout::tv::Operand;
-use melior::ir::{BlockLike, operation::OperationLike};
-use std::collections::HashSet;
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use std::collections::{HashMap, HashSet};
 
 /// The attribute of a product that adds to what its loop carries, in the same registers in each round.
 pub(in crate::passes::tile) const IN_PLACE: &str = "tile.in_place";
+
+/// Elements a thread of what is read and computed under a product that is waited for where it stands.
+const FEW: i64 = 4;
 
 /// Whether a product adds to an iteration argument of the loop of a body, and nothing else takes either.
 pub(in crate::passes::tile) fn is_accumulated<'c>(dot: IrOp<'c>, body: IrBlock<'c>) -> bool {
@@ -145,7 +150,9 @@ pub(super) fn role<'c>(
                 emit.before(map);
                 wait_for_products(emit, 0);
             }
-            None => wait_for_products(emit, inside.len() as i64),
+            None => {
+                wait_for_products(emit, inside.len() as i64);
+            }
         }
         let later = emit.compare(NOT_EQUAL, argument_of(body, 0), bounds.lower());
         emit.only_if(later, |emit| {
@@ -161,12 +168,13 @@ pub(super) fn role<'c>(
         })?;
     }
     // Those of which nothing is loaded, too.
+    let mut waited = HashMap::new();
     for dot in products
         .iter()
         .filter(|dot| !overlapped.contains(&operation_key(**dot)))
     {
-        behind(emit, *dot)?;
-        wait_for_products(emit, 0);
+        behind(emit, last_under(*dot, &waits))?;
+        waited.insert(operation_key(*dot), wait_for_products(emit, 0));
     }
 
     for (number, (ring, stage)) in rings.iter().zip(&stages).enumerate() {
@@ -189,6 +197,10 @@ pub(super) fn role<'c>(
                 false => copy.dots.clone(),
             })
             .collect();
+        let waits = takers
+            .iter()
+            .filter_map(|dot| waited.get(&operation_key(*dot)));
+        let takers: Vec<IrOp<'c>> = waits.chain(&takers).copied().collect();
         let last = last_around(ring.block, &takers);
         let mut last = last.ok_or_else(|| SemError::Illegal("no product reads a ring".into()))?;
         while let Some(wait) = next_operation(last).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op)) {
@@ -217,9 +229,36 @@ pub(super) fn made_for(dot: IrOp<'_>) -> Option<IrOp<'_>> {
     map.filter(|_| mma.atom.operand(Operand::A).place == Place::Registers)
 }
 
-pub(super) fn wait_for_products(emit: &Emit, left: i64) {
+pub(super) fn wait_for_products<'c>(emit: &Emit<'c>, left: i64) -> IrOp<'c> {
     let left = [("group", emit.ir.i64(left))];
-    emit.ir.op(NvvmOp::WgmmaWaitGroup, &[], &left, &[]);
+    emit.ir.op(NvvmOp::WgmmaWaitGroup, &[], &left, &[])
+}
+
+/// The last operation that runs under a product which is waited for where it stands: it, or of what is read and computed next, ahead of what
+/// takes the product, the last of few elements a thread; `waits` are for rings. More would take registers, and shared memory that the
+/// product reads.
+fn last_under<'c>(dot: IrOp<'c>, waits: &[Vec<IrOp<'c>>]) -> IrOp<'c> {
+    let sums = result_of(dot, 0);
+    let few = |op: &IrOp| {
+        let mut results = results_of(*op).map(|value| TileType::of(value.r#type()));
+        results.all(|tile| match tile {
+            None => true,
+            Some(tile) => {
+                let layout = tile.ok().and_then(|tile| tile.layout);
+                layout.is_some_and(|layout| layout.values() <= FEW)
+            }
+        })
+    };
+    let is_light = |op: &IrOp| {
+        let reads = TileOp::Read.is(*op) && few(op);
+        let computes = !TileOp::Dot.is(*op) && only_computes(*op) && few(op);
+        let waits = waits.iter().flatten().any(|wait| wait == op);
+        (reads || computes || waits) && !operands_of(*op).any(|operand| operand == sums)
+    };
+    let next = std::iter::successors(next_operation(dot), |op| next_operation(*op));
+    let light = next.take_while(is_light);
+    let tiles = light.filter(|op| TileOp::of(*op).is_some());
+    tiles.last().unwrap_or(dot)
 }
 
 /// Goes on behind an operation.

@@ -115,11 +115,16 @@ impl<'c> Ring<'c> {
                 dots,
                 split,
             };
-            // The vectors of a loop come together, a tile by itself.
+            // The vectors of a loop come together, a tile beside products by itself. The factors of a product come together, and so do those of
+            // others which it shares one with: a thread waits for all of them once.
             let alone = beside && copy.map().is_some();
+            let of_product = copy.dots.first().copied();
             let together = |(product, ring): &&mut (Option<usize>, Ring<'c>)| {
                 let vectors = !beside || ring.is_of_vectors();
-                !alone && vectors && *product == first && is_in_block(op, ring.block)
+                let mut others = ring.copies.iter().flat_map(|copy| &copy.dots);
+                let shares = of_product.is_some_and(|dot| others.any(|other| *other == dot));
+                let same = *product == first || shares;
+                !alone && vectors && same && is_in_block(op, ring.block)
             };
             match rings.iter_mut().find(together) {
                 Some((_, ring)) => ring.copies.push(copy),
