@@ -4,7 +4,7 @@
 //! each waited for where it is multiplied. After: the kernel is two roles. A further warp, of which one thread works, has
 //! the control flow around the copies and begins them; the other warps have everything else. Where something is gathered
 //! (`gather.rs`), it is a warpgroup, all of whose threads copy. What is loaded for one
-//! product is a ring: its stages, and for each a barrier that counts the bytes which arrive and one that counts the warpgroups
+//! product, or for several that share a factor, is a ring: its stages, and for each a barrier that counts the bytes which arrive and one that counts the warpgroups
 //! which have read it. So the loads of a kernel are as far ahead of its products as its rings are deep, over all its
 //! loops.
 //!
@@ -15,7 +15,8 @@
 //!
 //! A product is under way when the next operation runs. Where a loop adds up products of what is loaded, one round of
 //! them is left under way, and the stages of the round before are released. Where the last product of a loop takes what is computed
-//! of the others, as in an attention, these are begun a round ahead, beside it (`chain/`). Each other product is waited for at once.
+//! of the others, as in an attention, these are begun a round ahead, beside it (`chain/`). Each other product is waited for at once, but
+//! for what is read and computed of few elements next.
 mod chain;
 mod cluster;
 mod consumers;
