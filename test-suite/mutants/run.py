@@ -187,6 +187,8 @@ PROGRAMS = [
     scaled("gemm_f8_rows", 130, 840, 528, {"rows": "normal:130", "columns": "normal:840"}, bm=64, bn=64, stages=3,
            schedule="sm90_pingpong"),
     scaled("gemm_f8_blocks", 132, 264, 528, {"scales_a": "normal:132x5", "scales_b": "normal:3x5"}, bn=128, stages=3),
+    Program("tile_gemm_f8", "tile_gemm_f8_blocks", {}, {
+        "a": "normal:132x656", "b": "normal:1304x656", "scales_a": "normal:132x6", "scales_b": "normal:11x6", "c": "poison:132x1304"}),
     product("gemm_i8", "gemm_i8", 130, 264, 528, bn=128, stages=3),
     product("gemm_tf32", "gemm_tf32", 130, 264, 132, bn=128, stages=3),
     product("gemm_3xtf32", "gemm_3xtf32", 130, 264, 132, stages=3),
