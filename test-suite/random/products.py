@@ -13,12 +13,18 @@ class Product:
 
     def __init__(self, rng, name):
         self.rng, self.name = rng, name
-        self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], []
+        # The loop, and what is done with the sums: in it COLUMN is the tile of columns, SUMS the sums, HALF a suffix for names.
+        self.loop, self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], [], []
         self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
         self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256), (128, 256)])
         self.bk = rng.choice([32, 64]) if self.type in SHORT else 32
         self.m, self.n = (8 * rng.randint(1, 40) for _ in range(2))
         self.k = 8 * rng.randint(0, 20)
+        # Two tiles of columns of a block, which share what is loaded of a; products of each round by themselves, with a scale for each row.
+        self.halves = self.bm * self.bn <= 128 * 128 and rng.random() < 0.25
+        self.scaled = rng.random() < (0.7 if self.halves else 0.1)
+        # Where a tile of rows has the first blocks of k only, as many as its number says.
+        self.triangle = rng.random() < 0.15
         # Neighbours of a row of the result.
         self.divides = rng.choice([8, 8, 8, 1])
         if self.divides == 1:
@@ -49,19 +55,30 @@ class Product:
             self.data.append(f"let {name} = random<{self.type}>(({extent}, {self.k}){layout});")
         self.promises.append("k % 8 == 0")
         bm, bn, bk = self.bm, self.bn, self.bk
-        factors = [(f"a.tile(({bm}, {bk}), (tile.m, t))", "a[i, l]"), (f"b.tile(({bn}, {bk}), (tile.n, t))", "b[j, l]")]
+        factors = [(f"a.tile(({bm}, {bk}), (tile.m, t))", "a[i, l]"), (f"b.tile(({bn}, {bk}), (COLUMN, t))", "b[j, l]")]
         if self.type in SHORT and self.rng.random() < 0.4:
             which = self.rng.choice([0, 0, 1])
             on_the_way = self.rng.choice(ON_THE_WAY)
             factors[which] = tuple(text.format(t=self.type, x=x) for text, x in zip(on_the_way, factors[which]))
         (a, of_a), (b, of_b) = factors
-        multiply = f"sums += dot({a}, {b});"
-        self.body.append(f"var sums = zeros<f32>({bm}, {bn});")
-        self.body.append(f"pipeline for t in tiles(k, {bk}) {{ {multiply} }}")
+        multiply = f"SUMS += dot({a}, {b});"
+        if self.scaled:
+            blocks = max(1, -(-self.k // bk))
+            self.params.append("scales: tensor<f32, (blocks, m)>")
+            self.data.append(f"let scales = random<f32>({blocks}, {self.m});")
+            multiply = f"SUMS = fma(dot({a}, {b}), reshape(scales[t, _].tile({bm}, tile.m), {bm}, 1), SUMS);"
+            of_a = f"{of_a} * scales[l / {bk}, i]"
+        multiply = " ".join(self.by_half(multiply))
+        end = f"ceil_div(k, {bk})"
+        if self.triangle:
+            end = f"min(tile.m + 1, {end})"
+            of_b = f"(if l < (i / {bm} + 1) * {bk} {{ {of_b} }} else {{ 0.0 }})"
+        self.loop += self.by_half(f"var SUMS = zeros<f32>({bm}, {bn});")
+        self.loop.append(f"pipeline for t in 0..{end} {{ {multiply} }}")
         element = "exact[i, j]"
-        if self.bm * self.bn <= 128 * 128 and self.rng.random() < 0.15:
+        if self.bm * self.bn <= 128 * 128 and not self.halves and self.rng.random() < 0.15:
             # Again, with what is left of half of k.
-            self.body.append(f"pipeline for t in 0..k / {2 * bk} {{ {multiply} }}")
+            self.loop.append(f"pipeline for t in 0..{'min(tile.m + 1, k / ' + str(2 * bk) + ')' if self.triangle else 'k / ' + str(2 * bk)} {{ {multiply} }}")
             covered = self.k // (2 * bk) * bk
             self.data.append(f"var again = zeros<f64>({self.m}, {self.n});")
             self.data.append(f"again[i, j] = sum(l in 0..{covered}) {{ {of_a} * {of_b} }};" if covered else "again[i, j] = 0.0;")
@@ -69,6 +86,11 @@ class Product:
         self.data.append(f"var exact = zeros<f64>({self.m}, {self.n});")
         self.data.append(f"exact[i, j] = sum(l) {{ {of_a} * {of_b} }};")
         return element
+
+    def by_half(self, text):
+        """What is the same for each tile of columns."""
+        halves = [("2 * tile.n", "sums", ""), ("2 * tile.n + 1", "more", "h")] if self.halves else [("tile.n", "sums", "")]
+        return [text.replace("COLUMN", column).replace("SUMS", sums).replace("HALF", half) for column, sums, half in halves]
 
     def bias(self, value, element):
         name = f"bias{len(self.params)}"
@@ -79,7 +101,7 @@ class Product:
             return f"{value} + {name}.tile(({self.bm}, 1), (tile.m, 0))", f"({element} + {name}[i, 0])"
         self.params.append(f"{name}: tensor<f32, n>")
         self.data.append(f"let {name} = random<f32>({self.n});")
-        return f"{value} + {name}.tile({self.bn}, tile.n)", f"({element} + {name}[j])"
+        return f"{value} + {name}.tile({self.bn}, COLUMN)", f"({element} + {name}[j])"
 
     def relu(self, value, element):
         return f"max({value}, 0.0)", f"max({element}, 0.0)"
@@ -89,12 +111,12 @@ class Product:
 
     def residual(self, value, element):
         name = self.tensor("x", self.rng.choice([self.result, self.result, "f32", "f16"]), self.rng.random() < 0.2)
-        tile = f"f32({name}.tile(({self.bm}, {self.bn}), (tile.m, tile.n)))"
+        tile = f"f32({name}.tile(({self.bm}, {self.bn}), (tile.m, COLUMN)))"
         return f"({value}) + {tile}", f"({element} + {name}[i, j])"
 
     def store(self, value, element):
         kind = self.rng.random()
-        place = f"({self.bm}, {self.bn}), (tile.m, tile.n)"
+        place = f"({self.bm}, {self.bn}), (tile.m, COLUMN)"
         if kind < 0.15:
             name = f"y{len(self.params)}"
             self.parameter(name, "f32", ("m", "n"), mutable=True)
@@ -104,7 +126,7 @@ class Product:
             name = f"y{len(self.params)}"
             self.parameter(name, self.result, ("n", "m"), mutable=True)
             self.data.append(f"var {name} = poison<{self.result}>({self.n}, {self.m});")
-            self.body.append(f"{name}.tile(({self.bn}, {self.bm}), (tile.n, tile.m)) = transpose({self.result}({value}));")
+            self.body.append(f"{name}.tile(({self.bn}, {self.bm}), (COLUMN, tile.m)) = transpose({self.result}({value}));")
             self.checks.append(f"assert_close({name}[j, i], {element}, rtol = 0.03, atol = 0.03);")
             return
         else:
@@ -115,12 +137,12 @@ class Product:
     def text(self):
         self.result = self.rng.choice([self.type if self.type in SHORT else "f32", "f32", "f16"])
         element, steps = self.operands(), [self.bias, self.relu, self.scale, self.residual, self.residual]
-        value = "sums"
+        value = "SUMS"
         for number in range(self.rng.randint(0, 4)):
             value, element = self.rng.choice(steps)(value, element)
             if self.rng.random() < 0.3:
-                self.body.append(f"let v{number} = {value};")
-                value = f"v{number}"
+                self.body.append(f"let v{number}HALF = {value};")
+                value = f"v{number}HALF"
                 if self.rng.random() < 0.3:
                     self.store(value, element)
         self.store(value, element)
@@ -129,10 +151,13 @@ class Product:
         if any("y" == param[0] and "(n, m)" in param for param in self.params):
             self.promises.append("m % 8 == 0")
         names = ", ".join(param.split(":")[0] for param in self.params)
-        launch = f"launch tiles(m / {self.bm}, n / {self.bn})" + self.rng.choice(["", "", ", raster(2)", ", pingpong(false)"])
+        columns = self.bn * (2 if self.halves else 1)
+        more = self.rng.choice(["", "", ", raster(2)", ", pingpong(false)", ", persistent()", ", persistent(false)"])
+        launch = f"launch tiles(m / {self.bm}, n / {columns})" + more
+        body = [*self.loop, *(line for half in zip(*map(self.by_half, self.body)) for line in half)]
         return "\n".join([
             f"kernel {self.name}({', '.join(self.params)})", f"where {', '.join(self.promises)}", launch, "{",
-            *("    " + line for line in self.body), "}", f"test {self.name} {{", *("    " + line for line in self.data),
+            *("    " + line for line in body), "}", f"test {self.name} {{", *("    " + line for line in self.data),
             f"    {self.name}({names});", *("    " + line for line in self.checks), "}", ""])
 
 

@@ -109,6 +109,7 @@ pub(super) fn role<'c>(
     }
 
     // Products are waited for, those of the loops that overlap a round later.
+    let mut waited = HashMap::new();
     let mut overlapped = HashSet::new();
     for chain in &chains {
         let all = chain.first.iter().chain([&chain.last]);
@@ -138,7 +139,8 @@ pub(super) fn role<'c>(
         behind(emit, last)?;
         if !here.iter().any(|ring| ring.overlaps) {
             // The next round's factors are for the registers of this one's.
-            wait_for_products(emit, 0);
+            let wait = wait_for_products(emit, 0);
+            waited.extend(inside.iter().map(|dot| (operation_key(*dot), wait)));
             behind(emit, *of)?;
             wait_for_products(emit, 0);
             continue;
@@ -168,7 +170,6 @@ pub(super) fn role<'c>(
         })?;
     }
     // Those of which nothing is loaded, too.
-    let mut waited = HashMap::new();
     for dot in products
         .iter()
         .filter(|dot| !overlapped.contains(&operation_key(**dot)))
@@ -184,7 +185,7 @@ pub(super) fn role<'c>(
         if ring.overlaps || !ring.repeats || is_chained(number) {
             continue;
         }
-        // Products, or what takes what threads have read.
+        // Products and the waits for them, or what takes what threads have read.
         let takers: Vec<IrOp<'c>> = ring
             .copies
             .iter()
