@@ -32,6 +32,7 @@ use super::emits::Emits;
 use super::known_ops::{checked_ops, is_of_elements};
 use super::pingpong;
 use super::registers::{for_bits, peak};
+use super::specialize_warps::CONSUMERS;
 use super::types::Failed;
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
@@ -136,7 +137,9 @@ struct Partition<'c> {
     of_scores: HashSet<usize>,
     /// Whether operands are staged in shared memory.
     staged: bool,
-    /// Buffers that operations in loops go through one after the other.
+    /// Whether the kernel has roles.
+    roles: bool,
+    /// Buffers that operations in loops, or in the role that multiplies, go through one after the other.
     scratch: Vec<(Scratch, IrValue<'c>)>,
 }
 
@@ -185,6 +188,7 @@ fn function_of<'c>(
         entry,
         of_scores: largest::of_scores(&operations, target),
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
+        roles: operations.iter().any(|op| op.attribute(CONSUMERS).is_ok()),
         scratch: Vec::new(),
     };
     if pingpong::in_turn(function) > 1 {

@@ -56,16 +56,15 @@ impl Scratch {
     }
 
     /// Bytes of all that some operations go through, where so many threads of a block share a tile and so many warpgroups have one each: those
-    /// alike are one in loops, as over the tiles of a block that stays. An operation that is not legal has none.
+    /// alike are one, as in loops and in roles. An operation that is not legal has none.
     pub(in crate::passes::tile) fn bytes_of(
         operations: &[IrOp],
         (threads, warpgroups): (i64, i64),
-        stays: bool,
     ) -> i64 {
         let mut all: Vec<Scratch> = Vec::new();
         for op in operations.iter().copied() {
             for buffer in of_operation(op, threads).unwrap_or_default() {
-                if !((stays || in_loop(op)) && all.contains(&buffer)) {
+                if !all.contains(&buffer) {
                     all.push(buffer);
                 }
             }
@@ -158,7 +157,7 @@ impl<'c> Partition<'c> {
         scratch: Scratch,
     ) -> Result<IrValue<'c>, SemError> {
         let rank = scratch.layout.inner().rank();
-        let repeats = in_loop(op);
+        let repeats = self.roles || in_loop(op);
         let mut known = self.scratch.iter();
         let known = known.find(|(known, _)| repeats && *known == scratch);
         let all = match known {

@@ -255,7 +255,7 @@ fn depth<'c>(
     // What is there beside the stages, and not in their place.
     let mut inside = Vec::new();
     collect_nested(of, &mut inside);
-    others += Scratch::bytes_of(&inside, (threads, 1), true);
+    others += Scratch::bytes_of(&inside, (threads, 1));
     let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
     let blocks = min_blocks(function);
     let stages = Stages::of_copies(own, others, (threads, held, blocks), target);

@@ -29,7 +29,6 @@ pub(super) fn deepen<'c>(
     (sharing, target): ((i64, i64), &Target),
     mut others: i64,
     (threads, in_turn): (i64, i64),
-    stays: bool,
 ) -> Result<(), Failed<'c>> {
     for ring in rings.iter() {
         // Of stages that are full, empty and split.
@@ -44,7 +43,7 @@ pub(super) fn deepen<'c>(
             }
         }
     }
-    others += Scratch::bytes_of(operations, (threads, in_turn), stays);
+    others += Scratch::bytes_of(operations, (threads, in_turn));
     let of_products = rings.iter().position(|ring| ring.beside);
     let (rings, beside) = rings.split_at_mut(of_products.unwrap_or(rings.len()));
     let mut said = Vec::new();

@@ -176,7 +176,6 @@ impl<'c> Ring<'c> {
                 results => results + RESERVED_BY_MAPS,
             },
             (threads, in_turn(function)),
-            stays,
         )?;
         overlap(&mut rings, operations)?;
         Ok(rings)
