@@ -133,7 +133,7 @@ fn of_function<'c>(
     let Some(end) = top.pop() else {
         return Err(report(function.location(), "has no end"));
     };
-    let mut results = StoredResult::all(function, &all);
+    let mut results = StoredResult::all(function, &all, (threads, target));
     let mut residual = Residual::of(function, &all, &results).map_err(illegal)?;
     let reserved = StoredResult::bytes(&results);
     // Blocks that wait for each other are no launch that begins early.

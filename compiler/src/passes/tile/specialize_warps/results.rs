@@ -2,15 +2,16 @@
 use super::super::emits::Emits;
 use super::super::insert_barriers::OWN;
 use super::super::known_ops::only_computes;
-use super::super::partition::FIRST_BARRIER;
+use super::super::partition::{FIRST_BARRIER, Scratch};
 use super::super::pingpong::in_turn;
 use super::super::result_store::{ByMap, OwnRows};
+use super::super::smem_tile::bytes_of;
 use super::super::stages::widen;
 use super::super::types::tile_of;
 use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
 use super::residual::Residual;
-use super::ring::Ring;
+use super::ring::{RESERVED_BY_MAPS, Ring};
 use crate::passes::ir_utils::{
     blocks, clone, defining_op, erase, next_operation, operations, parent, replace_all_uses,
     same_block, set_operand, users,
@@ -21,7 +22,7 @@ use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::target::{Target, WARPGROUP};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -47,8 +48,13 @@ pub(super) struct StoredResult<'c> {
 }
 
 impl<'c> StoredResult<'c> {
-    /// The stores of a kernel with these operations.
-    pub fn all(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Vec<Self> {
+    /// The stores of a kernel with these operations, where there is memory for their buffers beside a stage of what is loaded and what other
+    /// tiles go through: else so many threads, which share a tile, store them.
+    pub fn all(
+        function: IrOp<'c>,
+        operations: &[IrOp<'c>],
+        (threads, target): (i64, &Target),
+    ) -> Vec<Self> {
         let stores = operations
             .iter()
             .copied()
@@ -70,6 +76,20 @@ impl<'c> StoredResult<'c> {
         // Those that meet for one result meet for all.
         if found.iter().any(|result| result.own.is_none()) {
             found.iter_mut().for_each(|result| result.own = None);
+        }
+        let buffers = operations
+            .iter()
+            .filter(|op| CuteOp::MemrefAllocSmem.is(**op));
+        let others = buffers.map(|op| bytes_of(result_of(*op, 0))).sum::<i64>()
+            + Scratch::bytes_of(operations, (threads, in_turn(function)))
+            + RESERVED_BY_MAPS;
+        let room = i64::from(target.max_smem) - others;
+        while in_turn(function) == 1 && Self::bytes(&found) > room {
+            let Some(result) = found.pop() else { break };
+            let message = format!(
+                "each thread stores its elements: beside {others} bytes for other things there is no room for buffers"
+            );
+            remark(result.store.location(), message);
         }
         found
     }

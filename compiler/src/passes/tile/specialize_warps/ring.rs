@@ -28,6 +28,8 @@ use cutec_dialects::tile::cost_model::rounds_fetched;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
+pub(super) use find::RESERVED_BY_MAPS;
+
 /// A copy of a tile into a ring.
 pub(super) struct Copy<'c> {
     pub op: IrOp<'c>,

@@ -27,7 +27,7 @@ use std::collections::HashMap;
 /// Bytes of shared memory that are left for other barriers than those of rings and for what lies unused in front of buffers that begin where a
 /// swizzle does: more where results leave by tensor maps.
 const RESERVED: i64 = 512;
-const RESERVED_BY_MAPS: i64 = 2048;
+pub const RESERVED_BY_MAPS: i64 = 2048;
 
 impl<'c> Ring<'c> {
     /// The rings of a kernel with these operations, beside so many bytes of shared memory. Its blocks may stay for several tiles.
