@@ -226,7 +226,8 @@ pub(super) fn is_of_tile<'c>(load: IrOp<'c>, store: IrOp<'c>) -> bool {
         && is_behind().any(|op| op == store)
 }
 
-/// Whether two stores write tiles of one shape which share no element: along some axis their places differ by a number that is known.
+/// Whether two stores write tiles of one shape which share no element: along some axis their places differ by a number that is known. In a loop
+/// one may write in a round what the other writes in another one.
 fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
     let stores = [one, other].map(tile::Store::of);
     let [Some(first), Some(second)] = stores else {
@@ -239,7 +240,8 @@ fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
     };
     let alike = first.view() == second.view()
         && tile.shape == second_tile.shape
-        && [first, second].iter().all(|store| store.atomic().is_none());
+        && [first, second].iter().all(|store| store.atomic().is_none())
+        && ![one, other].into_iter().any(in_loop);
     let mut axes = (0..tile.shape.len()).zip(&tile.shape);
     alike
         && axes.any(|(axis, extent)| {
