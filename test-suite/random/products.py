@@ -25,6 +25,8 @@ class Product:
         self.scaled = rng.random() < (0.7 if self.halves else 0.1)
         # Where a tile of rows has the first blocks of k only, as many as its number says.
         self.triangle = rng.random() < 0.15
+        # Whose rows are added up beside the product, of the same reading: a's or b's, added to the product's.
+        self.side = rng.choice([0, 1]) if rng.random() < 0.15 else None
         # Neighbours of a row of the result.
         self.divides = rng.choice([8, 8, 8, 1])
         if self.divides == 1:
@@ -62,18 +64,28 @@ class Product:
             factors[which] = tuple(text.format(t=self.type, x=x) for text, x in zip(on_the_way, factors[which]))
         (a, of_a), (b, of_b) = factors
         multiply = f"SUMS += dot({a}, {b});"
+        of_side = ""
         if self.scaled:
             blocks = max(1, -(-self.k // bk))
             self.params.append("scales: tensor<f32, (blocks, m)>")
             self.data.append(f"let scales = random<f32>({blocks}, {self.m});")
             multiply = f"SUMS = fma(dot({a}, {b}), reshape(scales[t, _].tile({bm}, tile.m), {bm}, 1), SUMS);"
             of_a = f"{of_a} * scales[l / {bk}, i]"
+        if self.side is not None:
+            row = f"reduce(add, f32({(a, b)[self.side]}), axis = 1)"
+            side = f"side_SUMS += {row if self.side == 0 else f'transpose({row})'};"
+            multiply = " ".join([side, multiply] if self.rng.random() < 0.5 else [multiply, side])
+            of_side = f" + {factors[self.side][1]}"
         multiply = " ".join(self.by_half(multiply))
         end = f"ceil_div(k, {bk})"
         if self.triangle:
             end = f"min(tile.m + 1, {end})"
-            of_b = f"(if l < (i / {bm} + 1) * {bk} {{ {of_b} }} else {{ 0.0 }})"
+        of_round = f"{of_a} * {of_b}{of_side}"
+        if self.triangle:
+            of_round = f"if l < (i / {bm} + 1) * {bk} {{ {of_round} }} else {{ 0.0 }}"
         self.loop += self.by_half(f"var SUMS = zeros<f32>({bm}, {bn});")
+        if self.side is not None:
+            self.loop += self.by_half(f"var side_SUMS = zeros<f32>({f'{bm}, 1' if self.side == 0 else f'1, {bn}'});")
         self.loop.append(f"pipeline for t in 0..{end} {{ {multiply} }}")
         element = "exact[i, j]"
         if self.bm * self.bn <= 128 * 128 and not self.halves and self.rng.random() < 0.15:
@@ -81,10 +93,10 @@ class Product:
             self.loop.append(f"pipeline for t in 0..{'min(tile.m + 1, k / ' + str(2 * bk) + ')' if self.triangle else 'k / ' + str(2 * bk)} {{ {multiply} }}")
             covered = self.k // (2 * bk) * bk
             self.data.append(f"var again = zeros<f64>({self.m}, {self.n});")
-            self.data.append(f"again[i, j] = sum(l in 0..{covered}) {{ {of_a} * {of_b} }};" if covered else "again[i, j] = 0.0;")
+            self.data.append(f"again[i, j] = sum(l in 0..{covered}) {{ {of_round} }};" if covered else "again[i, j] = 0.0;")
             element = "(exact[i, j] + again[i, j])"
         self.data.append(f"var exact = zeros<f64>({self.m}, {self.n});")
-        self.data.append(f"exact[i, j] = sum(l) {{ {of_a} * {of_b} }};")
+        self.data.append(f"exact[i, j] = sum(l) {{ {of_round} }};")
         return element
 
     def by_half(self, text):
@@ -137,7 +149,7 @@ class Product:
     def text(self):
         self.result = self.rng.choice([self.type if self.type in SHORT else "f32", "f32", "f16"])
         element, steps = self.operands(), [self.bias, self.relu, self.scale, self.residual, self.residual]
-        value = "SUMS"
+        value = "SUMS" if self.side is None else "(SUMS + side_SUMS)"
         for number in range(self.rng.randint(0, 4)):
             value, element = self.rng.choice(steps)(value, element)
             if self.rng.random() < 0.3:

@@ -185,18 +185,11 @@ pub(super) fn role<'c>(
         if ring.overlaps || !ring.repeats || is_chained(number) {
             continue;
         }
-        // Products and the waits for them, or what takes what threads have read.
+        // Products and the waits for them, and reads for others; or what takes what threads have read.
         let takers: Vec<IrOp<'c>> = ring
             .copies
             .iter()
-            .flat_map(|copy| match ring.beside {
-                true => copy
-                    .reads
-                    .iter()
-                    .flat_map(|read| users(result_of(*read, 0)))
-                    .collect(),
-                false => copy.dots.clone(),
-            })
+            .flat_map(|copy| copy.takers(ring.beside))
             .collect();
         let waits = takers
             .iter()

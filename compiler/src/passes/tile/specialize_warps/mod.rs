@@ -206,9 +206,10 @@ fn of_function<'c>(
     let cluster = (multicast.blocks() > 1).then(|| Cluster::of(&emit, thread, multicast.extents));
     for ring in &mut rings {
         for copy in &mut ring.copies {
+            let is_rounded = copy.is_multiplied_as_tf32();
             let By::Map(by) = &mut copy.by else { continue };
             let mut map = by.tensor_box.map(&by.atom);
-            map.tf32 = is_multiplied_as_tf32(&copy.dots);
+            map.tf32 = is_rounded;
             let parameter = add_tensor_map(context, function, map)?;
             let ty = emit.ir.val_type(&Val::TmaAtom(by.atom.clone()));
             by.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
@@ -502,12 +503,6 @@ fn clusters<'c>(
         set_clusters(context, function, axes, multicast.extents)?;
     }
     Ok(multicast)
-}
-
-/// Whether all that is made of an operand of f32 are products of tf32: the map rounds it then.
-fn is_multiplied_as_tf32(dots: &[IrOp]) -> bool {
-    let mut precisions = dots.iter().map(Precision::of);
-    !dots.is_empty() && precisions.all(|precision| precision == Ok(Precision::Tf32))
 }
 
 /// Whether more threads than one load what an operation takes: a warpgroup gathers it, or warps split it.

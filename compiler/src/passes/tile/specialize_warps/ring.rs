@@ -23,8 +23,8 @@ use cutec_dialects::builder::{
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{WARP, WARPGROUP};
-use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::tile::cost_model::rounds_fetched;
+use cutec_dialects::tile::{BY_ELEMENT, Precision};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
@@ -35,9 +35,10 @@ pub(super) struct Copy<'c> {
     pub op: IrOp<'c>,
     pub buffer: IrValue<'c>,
     pub by: By<'c>,
-    /// Who reads it, and the products that take what these read.
+    /// Who reads it, the products that take what these read, or what is computed of it element by element, and whether others take it too.
     pub reads: Vec<IrOp<'c>>,
     pub dots: Vec<IrOp<'c>>,
+    pub has_others: bool,
     /// Whether there are stages for its small parts as well.
     pub split: bool,
 }
@@ -71,6 +72,23 @@ pub(super) struct ShareOfBlock<'c> {
 }
 
 impl<'c> Copy<'c> {
+    /// What has the tile no longer in its stage: products, and reads for others; of what comes beside what takes that which threads have read.
+    pub fn takers(&self, beside: bool) -> Vec<IrOp<'c>> {
+        if beside {
+            let reads = self.reads.iter();
+            return reads.flat_map(|read| users(result_of(*read, 0))).collect();
+        }
+        let reads = self.reads.iter().filter(|_| self.has_others);
+        self.dots.iter().chain(reads).copied().collect()
+    }
+
+    /// Whether all that is made of an operand of f32 are products of tf32: the map rounds it then.
+    pub fn is_multiplied_as_tf32(&self) -> bool {
+        let mut precisions = self.dots.iter().map(Precision::of);
+        let all = precisions.all(|precision| precision == Ok(Precision::Tf32));
+        all && !self.dots.is_empty() && !self.has_others
+    }
+
     /// The box, where a tensor map brings it.
     pub fn map(&self) -> Option<&ByMap<'c>> {
         match &self.by {

@@ -62,8 +62,9 @@ impl<'c> Ring<'c> {
                 .filter(|user| TileOp::Read.is(*user))
                 .collect();
             let taken = reads.iter().filter(|_| !beside);
-            let dots = taken.flat_map(|read| products_of(*read));
-            let mut dots: Vec<IrOp<'c>> = dots.collect();
+            let takers: Vec<IrOp<'c>> = taken.flat_map(|read| takers_of(*read)).collect();
+            let (mut dots, others): (Vec<_>, Vec<_>) =
+                takers.into_iter().partition(|op| TileOp::Dot.is(*op));
             dots.sort_by_key(number);
             dots.dedup();
             let first = dots.first().map(number);
@@ -113,6 +114,7 @@ impl<'c> Ring<'c> {
                 by,
                 reads,
                 dots,
+                has_others: !others.is_empty(),
                 split,
             };
             // The vectors of a loop come together, a tile beside products by itself. The factors of a product come together, and so do those of
@@ -182,8 +184,8 @@ impl<'c> Ring<'c> {
     }
 }
 
-/// What takes a tile that is read: products, of it or of what is computed of it.
-fn products_of<'c>(read: IrOp<'c>) -> Vec<IrOp<'c>> {
+/// What takes a tile that is read, or what is computed of it element by element: products, and others.
+fn takers_of<'c>(read: IrOp<'c>) -> Vec<IrOp<'c>> {
     let (mut found, mut open) = (Vec::new(), vec![result_of(read, 0)]);
     while let Some(value) = open.pop() {
         for user in users(value) {
