@@ -134,6 +134,48 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A round of a loop waits for what it copies, in its group.
+  // CHECK-LABEL: gpu.func @landed_in_loop
+  // CHECK-SAME: cute.smem_bytes = 4096
+  gpu.func @landed_in_loop(%g: !g, %n: i32) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %atom = cute.static : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
+    scf.for %t = %n to %n step %n : i32 {
+      cute.copy(%atom, %g, %part) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !g, !s
+      nvvm.cp.async.commit.group
+      nvvm.cp.async.wait.group 0
+    }
+    nvvm.barrier0
+    %x = arith.constant 0.0 : f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+
+  // Here a round waits for the one before; the last one nobody has waited for.
+  // CHECK-LABEL: gpu.func @flying_in_loop
+  // CHECK-SAME: cute.smem_bytes = 8192
+  gpu.func @flying_in_loop(%g: !g, %n: i32) kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %four = cute.static : !cute.layout<"4:1">
+    %part = cute.composition(%a, %four) : (!a, !cute.layout<"4:1">) -> !s
+    %atom = cute.static : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>
+    scf.for %t = %n to %n step %n : i32 {
+      cute.copy(%atom, %g, %part) : !cute_nvgpu.atom.simt_async_copy<f32, cache = global, 128 b>, !g, !s
+      nvvm.cp.async.wait.group 0
+      nvvm.cp.async.commit.group
+    }
+    nvvm.barrier0
+    %x = arith.constant 0.0 : f32
+    cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
+    gpu.return
+  }
+
   // What a thread writes itself is there, whatever else is on its way.
   // CHECK-LABEL: gpu.func @written
   // CHECK-SAME: cute.smem_bytes = 4096

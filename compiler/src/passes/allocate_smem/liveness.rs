@@ -1,12 +1,12 @@
 //! Liveness of shared-memory buffers: live ranges as operations of the kernel's body.
-use crate::passes::ir_utils::{blocks, collect_nested, operations, users};
+use crate::passes::ir_utils::{blocks, collect_nested, next_operation, operations, parent, users};
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
 use cutec_dialects::types::Vars;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The part of a kernel in which a buffer is used: operations of the body of the kernel by their number,
 /// the last included.
@@ -16,8 +16,9 @@ pub(super) enum Life {
     Between {
         first: usize,
         last: usize,
-        /// How what accesses it after its operation completes: copies to it, products that read it.
-        under_way: BTreeSet<Mechanism>,
+        /// How what accesses it after its operation completes, copies to it and products that read it, where no thread waits for it within that
+        /// operation of the body, with the last such operation.
+        under_way: BTreeMap<Mechanism, usize>,
     },
     /// All of it, or nobody knows.
     Whole,
@@ -73,18 +74,11 @@ impl<'c> KernelOrder<'c> {
             .collect();
         let (mut barriers, mut waits) = (Vec::new(), BTreeMap::<_, Vec<usize>>::new());
         for (number, op) in operations.iter().enumerate() {
-            match NvvmOp::of(*op) {
-                Some(NvvmOp::Barrier0) => barriers.push(number),
-                Some(NvvmOp::CpAsyncWaitGroup) if waits_for_all(*op, "n") => {
-                    waits
-                        .entry(Mechanism::CpAsyncGroup)
-                        .or_default()
-                        .push(number);
-                }
-                Some(NvvmOp::WgmmaWaitGroup) if waits_for_all(*op, "group") => {
-                    waits.entry(Mechanism::WgmmaGroup).or_default().push(number);
-                }
-                _ => {}
+            if NvvmOp::Barrier0.is(*op) {
+                barriers.push(number);
+            }
+            if let Some(by) = waits_for_all(*op) {
+                waits.entry(by).or_default().push(number);
             }
         }
         KernelOrder {
@@ -103,10 +97,12 @@ impl<'c> KernelOrder<'c> {
         else {
             return None;
         };
-        let complete = under_way.iter().try_fold(last + 1, |complete, by| {
-            let wait = first_from(self.waits.get(by)?, last + 1)?;
-            Some(complete.max(wait + 1))
-        });
+        let complete = under_way
+            .iter()
+            .try_fold(last + 1, |complete, (by, begun)| {
+                let wait = first_from(self.waits.get(by)?, begun + 1)?;
+                Some(complete.max(wait + 1))
+            });
         let met = complete.and_then(|complete| first_from(&self.barriers, complete));
         Some(Release { complete, met })
     }
@@ -117,7 +113,7 @@ impl<'c> KernelOrder<'c> {
             return Life::Whole;
         }
         let (mut open, mut seen) = (vec![result_of(buffer, 0)], HashSet::new());
-        let (mut numbers, mut under_way) = (Vec::new(), BTreeSet::new());
+        let (mut numbers, mut under_way) = (Vec::new(), BTreeMap::new());
         while let Some(value) = open.pop() {
             if !seen.insert(value_key(value)) {
                 continue;
@@ -129,7 +125,11 @@ impl<'c> KernelOrder<'c> {
                     return Life::Whole;
                 };
                 numbers.push(number);
-                under_way.extend(kind.and_then(|kind| mechanism(kind, user)));
+                let by = kind.and_then(|kind| mechanism(kind, user));
+                if let Some(by) = by.filter(|by| !self.waits_inside(user, *by)) {
+                    let begun = under_way.entry(by).or_insert(number);
+                    *begun = number.max(*begun);
+                }
                 for index in 0..user.result_count() {
                     let result = result_of(user, index);
                     // Numbers that are read from it, or say how it lies, are no part of it.
@@ -148,7 +148,7 @@ impl<'c> KernelOrder<'c> {
             _ => Life::Between {
                 first: 0,
                 last: 0,
-                under_way: BTreeSet::new(),
+                under_way: BTreeMap::new(),
             },
         }
     }
@@ -168,25 +168,41 @@ impl<'c> KernelOrder<'c> {
         Some(Some(*there))
     }
 
+    /// Whether what an operation begins is in a group, and waited for, before the operation of the body ends in which it stands.
+    fn waits_inside(&self, op: IrOp<'c>, by: Mechanism) -> bool {
+        let around = std::iter::successors(Some(op), |op| parent(*op));
+        let inside = around.take_while(|op| !self.numbers.contains_key(&operation_key(*op)));
+        let behind = inside
+            .flat_map(|op| std::iter::successors(next_operation(op), |op| next_operation(*op)));
+        let mut since = behind.skip_while(|op| commits(*op) != Some(by));
+        since.any(|op| waits_for_all(op) == Some(by))
+    }
+
     /// The operation of the body in which one stands.
     fn number(&self, op: IrOp<'c>) -> Option<usize> {
-        let mut at = op.to_raw();
-        loop {
-            if let Some(number) = self.numbers.get(&(at.ptr as usize)) {
-                return Some(*number);
-            }
-            // SAFETY: the operation is alive.
-            at = unsafe { mlir_sys::mlirOperationGetParentOperation(at) };
-            if at.ptr.is_null() {
-                return None;
-            }
-        }
+        let mut around = std::iter::successors(Some(op), |op| parent(*op));
+        around.find_map(|op| self.numbers.get(&operation_key(op)).copied())
     }
 }
 
-/// Whether a wait is for all groups, as one of its attributes says.
-fn waits_for_all(op: IrOp, left: &str) -> bool {
-    op.attribute(left).ok().and_then(integer_value) == Some(0)
+/// Of what an operation makes a group.
+fn commits(op: IrOp) -> Option<Mechanism> {
+    match NvvmOp::of(op)? {
+        NvvmOp::CpAsyncCommitGroup => Some(Mechanism::CpAsyncGroup),
+        NvvmOp::WgmmaCommitGroup => Some(Mechanism::WgmmaGroup),
+        _ => None,
+    }
+}
+
+/// What a thread waits for all of at an operation.
+fn waits_for_all(op: IrOp) -> Option<Mechanism> {
+    let (by, left) = match NvvmOp::of(op)? {
+        NvvmOp::CpAsyncWaitGroup => (Mechanism::CpAsyncGroup, "n"),
+        NvvmOp::WgmmaWaitGroup => (Mechanism::WgmmaGroup, "group"),
+        _ => return None,
+    };
+    let left = op.attribute(left).ok().and_then(integer_value);
+    (left == Some(0)).then_some(by)
 }
 
 /// The first of some numbers, which rise, from one on.
