@@ -389,6 +389,13 @@ impl Problem for TestProblem {
                 let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
                 Some(format!("it has {}", known.join(", ")))
             }
+            Self::TwoRanges { name, first, second } => {
+                let part = first.min(second);
+                Some(format!(
+                    "where it runs over a part, write `{name} + 0` in the place of more elements, or give the range of a reduction: \
+                     `sum({name} in 0..{part})`"
+                ))
+            }
             Self::NotOfTarget { name } => Some(format!(
                 "reduce over it, as in `sum({name}) {{ … }}`, or use it on the left side"
             )),

@@ -271,6 +271,7 @@ fn what_has_no_meaning_is_refused() {
         "let x = zeros<f32>(3, 4); assert_eq(x[i, i], 0);",
         "over 3 in one place and over 4",
     );
+    passes("let x = zeros<f32>(3); let y = zeros<f32>(4); assert_eq(x[i], y[i + 0]);");
     fails(
         "let x = zeros<f32>(3); assert_eq(x[i + 1], 0);",
         "nothing says what it runs over",
