@@ -285,6 +285,16 @@ fn select<'c>(
         }
     };
     let classes = LayoutClasses::of(function)?;
+    let sums_of = |product: &Product<'c>| classes.class(result_of(product.dot, 0));
+    // Products that add to the same sums spread them alike.
+    let is_along_k = |product: &Product<'c>, factor: usize| {
+        let sums = sums_of(product);
+        let alike = |other: &&Product<'c>| {
+            other.dot == product.dot || sums.is_some() && sums_of(other) == sums
+        };
+        let mut alike = products.iter().filter(alike);
+        alike.all(|product| is_along_k(product.dot, factor))
+    };
     let factors: Vec<Option<usize>> = products
         .iter()
         .flat_map(|product| {
@@ -309,17 +319,20 @@ fn select<'c>(
             );
             remark(product.dot.location(), message);
         }
-        let sums = classes.class(result_of(product.dot, 0));
+        let sums = sums_of(product);
         let is_factor = sums.is_some() && factors.contains(&sums);
+        let [a_by_rows, b_by_rows] = [0, 1].map(|factor| is_along_k(product, factor));
         let slices = product.slices;
         let of_warps = || {
             let along_k = slices::atoms_of(slices, rows * columns);
             let atoms = [(rows, 1), (columns, rows), along_k];
-            let order = order_of_columns(product, columns, is_factor);
+            let order = order_of_columns(product, columns, b_by_rows && !is_factor);
             (concat(atoms), [Tiler::All, order])
         };
         let (atoms, [order_m, order_n]) = match product.atom.issuer() {
-            Issuer::Thread => of_lanes(product, threads / slices).unwrap_or_else(of_warps),
+            Issuer::Thread => {
+                of_lanes(product, threads / slices, a_by_rows).unwrap_or_else(of_warps)
+            }
             Issuer::Warp | Issuer::Warpgroup => of_warps(),
         };
         let order = Tiler::Tile(vec![order_m, order_n, product.order_k.clone()]);
@@ -353,9 +366,9 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
 /// Of the lanes of a warp, two by four stand side by side: a quarter of a warp reads four vectors of
 /// one operand and two of the other. Of all ways, the one in which a thread reads the least; where two are
 /// alike, more lanes along the operand whose rows are in one piece.
-fn of_lanes(product: &Product, threads: i64) -> Option<(Layout, [Tiler; 2])> {
+fn of_lanes(product: &Product, threads: i64, a_by_rows: bool) -> Option<(Layout, [Tiler; 2])> {
     let [m, n] = product.extents;
-    let lanes = match is_along_k(product.dot, 0) {
+    let lanes = match a_by_rows {
         true => [(8, 4), (4, 8)],
         false => [(4, 8), (8, 4)],
     };
@@ -409,13 +422,12 @@ fn is_along_k(dot: IrOp, index: usize) -> bool {
 /// of its rows, four atoms interleave, and a thread gets eight neighbours, which it stores at once.
 /// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads: so does one whose sums are
 /// a factor of another product, which wants them as they are then.
-fn order_of_columns(product: &Product, warps: i64, is_factor: bool) -> Tiler {
+fn order_of_columns(product: &Product, warps: i64, in_any_order: bool) -> Tiler {
     let ([_, columns], [_, n]) = (product.extents, product.of_atom);
-    let by_rows = is_along_k(product.dot, 1) && !is_factor;
     let own = product.columns_of_thread;
     match product.atom.issuer() {
         Issuer::Thread => Tiler::All,
-        Issuer::Warp if by_rows && columns % (INTERLEAVED * n * warps) == 0 => {
+        Issuer::Warp if in_any_order && columns % (INTERLEAVED * n * warps) == 0 => {
             let lanes = (n / own, INTERLEAVED * own);
             let modes = [
                 (own, 1),
