@@ -96,11 +96,12 @@ impl<'c> Chain<'c> {
             return None;
         }
 
-        // What it reads is its own, and there are two stages: one is held while what the next iteration reads is awaited.
+        // What it reads is its own, as it lies there, and there are two stages: one is held while what the next iteration reads is awaited.
         let of_last = |ring: &Ring<'c>| ring.copies.iter().any(|copy| copy.dots.contains(&last));
         let last_ring = rings.iter().position(of_last)?;
         let its = &rings[last_ring];
-        let alone = its.copies.iter().all(|copy| copy.dots == [last]);
+        let mut reads = its.copies.iter().flat_map(|copy| &copy.reads);
+        let alone = reads.all(|read| users(result_of(*read, 0)) == [last]);
         let once = rings.iter().filter(|ring| of_last(ring)).count() == 1;
         if its.of_loop != Some(of) || !alone || !once || its.stages() < 2 {
             return None;
