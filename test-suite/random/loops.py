@@ -4,7 +4,7 @@ factors, tiles that are added, tiles that a loop carries.
 A statement of a loop adds text to its body and a term to the reference of what it changes, a sum over rounds or over elements of k. Sizes are
 numbers here, so that rounds are, too.
 """
-from products import ON_THE_WAY
+from products import ON_THE_WAY, SHORT
 
 CONDITIONS = [("t >= 1", "{t} >= 1"), ("t % 2 == 0", "{t} % 2 == 0"), ("t == 0", "{t} == 0"), ("t < last", "{t} < {rounds} - 1")]
 
@@ -14,7 +14,7 @@ class Loops:
 
     def __init__(self, rng, name):
         self.rng, self.name = rng, name
-        self.type = rng.choice(["f16", "bf16"])
+        self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
         self.bm, self.bn, self.bk = rng.choice([64, 64, 128]), rng.choice([32, 64, 64, 128]), rng.choice([32, 64])
         # A block has all columns: what it stores of rows no other one does.
         self.m, self.n, self.k = 8 * rng.randint(1, 30), 8 * rng.randint(1, self.bn // 8), 8 * rng.randint(0, 25)
@@ -22,7 +22,7 @@ class Loops:
         self.params, self.promises, self.data, self.checks = [], ["k % 8 == 0", "n % 8 == 0"], [], []
         for which, rows, extent in (("a", "m", self.m), ("b", "n", self.n)):
             for number in range(2):
-                by_columns = rng.random() < 0.2
+                by_columns = rng.random() < 0.2 and self.type in SHORT
                 tensor = f"{which}{number}"
                 self.params.append(f"{tensor}: tensor<{self.type}, ({rows}, k){' : (1, ' + rows + ')' if by_columns else ''}>")
                 layout = f" : (1, {extent})" if by_columns else ""
@@ -39,7 +39,8 @@ class Loops:
     def element(self, tensor, row, by=0):
         """Of a tensor, of the round that is `by` further: 0 outside of it."""
         column = f"l + {by * self.bk}" if by > 0 else f"l - {-by * self.bk}" if by < 0 else "l + 0"
-        return f"(if {column} < {self.k} {{ if {column} >= 0 {{ {tensor}[{row}, {column}] }} else {{ 0.0 }} }} else {{ 0.0 }})"
+        place = column if row is None else f"{row}, {column}"
+        return f"(if {column} < {self.k} {{ if {column} >= 0 {{ {tensor}[{place}] }} else {{ 0.0 }} }} else {{ 0.0 }})"
 
     def factor(self, which, plain=False):
         """A tile, and its element at (i, l) or (j, l)."""
@@ -48,6 +49,30 @@ class Loops:
         by = 0 if plain else self.rng.choice([0, 0, 0, 0, 1, -1])
         coordinate = f"t + {by}" if by > 0 else f"t - {-by}" if by < 0 else "t"
         text, element = f"{tensor}.tile(({rows}, {self.bk}), ({place}, {coordinate}))", self.element(tensor, row, by)
+        if self.type not in SHORT:
+            return text, element
+        kind = self.rng.random()
+        if kind < 0.08:
+            # Rows in another order, of which some are none.
+            at = f"at{len(self.params)}"
+            own, extent = ("m", self.m) if which == "a" else ("n", self.n)
+            self.params.append(f"{at}: tensor<i32, {own}>")
+            self.data.append(f"var {at} = zeros<i32>({extent});")
+            self.data.append(f"{at}[i] = (i * 7 + 3) % {extent} - (if i % 5 == 4 {{ {extent} }} else {{ 0 }});")
+            self.body.append(f"let rows_{at} = reshape({at}.tile({rows}, {place}, fill = -1), {rows}, 1);")
+            columns = f"iota(1, {self.bk}) + ({coordinate}) * {self.bk}"
+            text = f"{tensor}.gather((rows_{at}, {columns}))"
+            column = f"l + {by * self.bk}" if by >= 0 else f"l - {-by * self.bk}"
+            inside = f"if {column} < {self.k} {{ if {column} >= 0 {{ {tensor}[{at}[{row} + 0], {column}] }} else {{ 0.0 }} }} else {{ 0.0 }}"
+            element = f"(if {row} % 5 == 4 {{ 0.0 }} else {{ {inside} }})"
+        elif kind < 0.16:
+            # A factor for each column, without rounding.
+            gain = f"gain{len(self.params)}"
+            self.params.append(f"{gain}: tensor<{self.type}, k>")
+            self.data.append(f"var {gain} = zeros<{self.type}>({self.k});")
+            self.data.append(f"{gain}[l] = if l % 3 == 0 {{ 0.5 }} else {{ -1.0 }};")
+            text = f"{text} * reshape({gain}.tile({self.bk}, {coordinate}), 1, {self.bk})"
+            element = f"({element} * {self.element(gain, None, by)})"
         if self.rng.random() < (0.25 if which == "a" else 0.1):
             way, of = self.rng.choice(ON_THE_WAY)
             text, element = way.format(t=self.type, x=text), of.format(x=element)
@@ -109,7 +134,7 @@ class Loops:
         if any("last" in line for line in lines):
             self.body.append(f"let last{number} = ceil_div(k, {bk}) - 1;")
             lines = [line.replace("last", f"last{number}") for line in lines]
-        pinned = ["pipeline(2) "] if self.bm * self.bn <= 64 * 64 else []
+        pinned = ["pipeline(2) "] if self.bm * self.bn * self.bk <= 64 * 64 * 32 else []
         how = rng.choice(["", "pipeline ", "pipeline(1) ", *pinned])
         self.body += [f"{how}for t in tiles(k, {bk}) {{", *("    " + line for line in lines), "}"]
         for sums, own in terms.items():

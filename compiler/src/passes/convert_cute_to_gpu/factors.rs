@@ -115,10 +115,14 @@ impl<'c> Lowering<'c> {
         let shared = bits < REGISTER && count * bits % REGISTER == 0;
         let words = shared.then(|| self.contiguous_type(Elem::I32, count * bits / REGISTER));
         let whole = words.unwrap_or(ty);
+        // Where the value is made: what LLVM loads as words, it has where these are made.
+        let here = self.emitter.ir.location;
+        self.emitter.ir.location = defining_op(value).map_or(here, |op| op.location());
         let taken = match words {
             Some(_) => self.emitter.ir.value(LlvmOp::Bitcast, &[value], &[], whole),
             None => value,
         };
+        self.emitter.ir.location = here;
         let lanes = vector_elements(whole).map_or(1, |(count, _)| count);
         let registers: Vec<IrValue<'c>> = (0..lanes).map(|lane| self.lane(taken, lane)).collect();
         let made = make(self, &registers)?;
