@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random valid kernels, each with the reference that it is compared with.
 
-    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product|loop|chain] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
+    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product|loop|window|chain] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
 
 Writes a .cute file of N kernels with a `test` block each and runs `cutec test` on it: in the simulator with
 the check for races and in K schedules, or on a GPU. The same seed is the same file everywhere, so what a GPU
@@ -18,6 +18,7 @@ from chains import chains, recurrences
 from loops import loops
 from products import products
 from tiles import tiles
+from windows import windows
 
 
 def sizes(rng, most, step=1):
@@ -246,7 +247,7 @@ test {name} {{
 """
 
 
-KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles], "product": [products], "loop": [loops],
+KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles], "product": [products], "loop": [loops], "window": [windows],
          "chain": [chains, chains, chains, recurrences]}
 
 
