@@ -16,6 +16,12 @@ class Chain:
         self.bm = rng.choice([64, 64, 128, 128, 192])
         self.bn = rng.choice([bn for bn in (32, 64, 64, 128) if self.fits(1, bn)])
         self.m, self.n = rng.randint(1, 300), rng.choice([rng.randint(1, 200), 8 * rng.randint(1, 25)])
+        # Where a tile of rows has the blocks up to its own rows, how many these are, in the kernel and in the reference.
+        self.triangle = rng.random() < 0.2
+        self.blocks = self.of_blocks = -(-self.n // self.bn)
+        if self.triangle:
+            self.blocks = f"ceil_div(min((tile.m + 1) * {self.bm}, n), {self.bn})"
+            self.of_blocks = f"((min((i / {self.bm} + 1) * {self.bm}, {self.n}) + {self.bn - 1}) / {self.bn})"
 
     def fits(self, stages, bn):
         """Whether two tiles of rows and so many stages of four of columns, or of weights, fit shared memory."""
@@ -79,7 +85,7 @@ class Chain:
         small = " * 0.001" if element_type == "i32" else ""
         return f"({value}) * ({number}{small})", f"({element} * ({there}{small}))"
 
-    def of_blocks(self, value, element):
+    def by_blocks(self, value, element):
         """A number for each block of columns."""
         name = f"blocks{len(self.params)}"
         self.params.append(f"{name}: tensor<f32, (1, blocks)>")
@@ -106,10 +112,19 @@ class Chain:
 
     def weights(self, value, element, number):
         for _ in range(self.rng.randint(0, 3)):
-            step = self.rng.choice([self.relu, self.scale, self.of_rows, self.of_columns, self.of_blocks, self.of_all, self.mask])
+            step = self.rng.choice([self.relu, self.scale, self.of_rows, self.of_columns, self.by_blocks, self.of_all, self.mask])
             value, element = step(value, element)
         name = f"w{number}"
-        self.inside.append(f"let {name} = {value};")
+        if self.rng.random() < 0.2:
+            # Only blocks that are cut are compared.
+            rows, columns = f"iota({self.bm}, 1) + tile.m * {self.bm}", f"iota(1, {self.bn}) + t * {self.bn}"
+            self.inside.append(f"var {name} = {value};")
+            self.inside.append(f"if (t + 1) * {self.bn} > tile.m * {self.bm} {{ {name} = select({columns} <= {rows}, {name}, 0.0); }}")
+            element = f"(if j <= i {{ {element} }} else {{ 0.0 }})"
+        else:
+            self.inside.append(f"let {name} = {value};")
+        if self.triangle:
+            element = f"(if j / {self.bn} < {self.of_blocks} {{ {element} }} else {{ 0.0 }})"
         # What is outside of the tensors is no weight of a row's sum.
         self.data.append(f"var {name} = zeros<f64>({self.m}, {self.n});")
         self.data.append(f"{name}[i, j] = {element};")
@@ -126,12 +141,17 @@ class Chain:
             self.tensor(of, "n", width)
             factor = f"{of}.tile(({bn}, {width}), (t, 0))"
         self.body.append(f"var sums{number} = zeros<f32>({bm}, {width});")
+        fade = ""
+        if self.rng.random() < 0.3:
+            # What is there counts half with each block that follows.
+            self.inside.append(f"sums{number} *= 0.5;")
+            fade = f" * exp2(f64(j / {bn} + 1 - {self.of_blocks}))"
         self.inside.append(f"sums{number} += dot({self.type}({weights}), transpose({factor}));")
         out, result = f"y{number}", self.rng.choice([self.type, "f32"])
         self.tensor(out, "m", width, result, mutable=True)
         self.behind.append(f"{out}.tile(({bm}, {width}), (tile.m, 0)) = {result}(sums{number});")
         # Weights are factors as the kernel rounds them.
-        self.check(f"{out}[i, c]", f"sum(j) {{ f64({self.type}({weights}[i, j])) * {of}[j, c] }}")
+        self.check(f"{out}[i, c]", f"sum(j) {{ f64({self.type}({weights}[i, j])) * {of}[j, c]{fade} }}")
 
     def check(self, value, exact):
         """Elements are some ten to a hundred. A weight between two numbers of its type may be rounded to the other one."""
@@ -165,8 +185,9 @@ class Chain:
             self.summed(weights, 1)
         two = ["pipeline(2) for"] if self.fits(2, self.bn) else []
         loop = self.rng.choice(["for", "for", "pipeline for", "pipeline(1) for", *two])
-        body = [*self.body, f"{loop} t in tiles(n, {self.bn}) {{", *("    " + line for line in self.inside), "}", *self.behind]
-        clause = self.rng.choice(["", "", "", ", pingpong(false)", ", queue(counter)"])
+        blocks = f"0..{self.blocks}" if self.triangle else f"tiles(n, {self.bn})"
+        body = [*self.body, f"{loop} t in {blocks} {{", *("    " + line for line in self.inside), "}", *self.behind]
+        clause = self.rng.choice(["", "", "", ", pingpong(false)", ", queue(counter)", ", persistent()", ", persistent(false)"])
         if "queue" in clause:
             self.params.append("counter: mut tensor<i32, 2>")
             self.data.append("var counter = zeros<i32>(2);")
