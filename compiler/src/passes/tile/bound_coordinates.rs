@@ -5,7 +5,7 @@
 //! sign, so that a negative one is behind the end too. There nothing is read or written. Others stay as they are; where the front end has put
 //! that minimum, before the numbers of elements that it computes itself, it is taken away from them.
 //! Precondition: before `tile-raster`, since the range of `tile.index` follows from `tile.grid`.
-use super::coordinate::Coordinate;
+use super::coordinate::{self, Coordinate};
 use super::known_ops::checked_ops;
 use super::types::{Failed, present, tile_of, view_of};
 use crate::passes::Reported;
@@ -17,12 +17,9 @@ use crate::passes::ir_utils::{
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
 };
-use cutec_dialects::ir::build;
 use cutec_dialects::memo::type_text;
-use cutec_dialects::ops::{ArithOp, CuteOp, tile};
-use cutec_dialects::semantics::Attrs;
+use cutec_dialects::ops::{ArithOp, tile};
 use cutec_dialects::tile::{BOUND, TileOp, WINDOWS};
-use cutec_dialects::value::Val;
 use cutec_layout::Width;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -109,7 +106,8 @@ fn bounded<'c>(
     let end = match extent {
         Some(extent) => ir.constant_of(extent / length + 1, ty),
         None => {
-            let extent = extent_of(&ir, view, axis).map_err(|message| (op, message))?;
+            let extent = coordinate::extent(&ir, view, axis, Width::I32);
+            let extent = extent.map_err(|error| (op, error.to_string()))?;
             let wide = &*type_text(ty) == "i64";
             let extent = match wide {
                 true => ir.value(ArithOp::Extsi, &[extent], &[], ty),
@@ -123,20 +121,4 @@ fn bounded<'c>(
     };
     ir.insertion = Insertion::Before(op);
     Ok(ir.value(ArithOp::Minui, &[value, end], &marked, ty))
-}
-
-/// The extent of a view along an axis, as an `i32`.
-fn extent_of<'c>(
-    ir: &OpBuilder<'c>,
-    view: IrValue<'c>,
-    axis: usize,
-) -> Result<IrValue<'c>, String> {
-    let of_mode = Attrs::mode([axis as i64]);
-    let as_number = Attrs::result(Val::integer(Width::I32));
-    let built = |op: CuteOp, of: IrValue<'c>, attrs: &Attrs| {
-        let built = build(ir, op, &[of], attrs).map_err(|error| error.to_string())?;
-        built.ok_or_else(|| format!("{op} gives nothing"))
-    };
-    let size = built(CuteOp::Size, view, &of_mode)?;
-    built(CuteOp::GetScalar, size, &as_number)
 }

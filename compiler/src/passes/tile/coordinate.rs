@@ -1,10 +1,13 @@
 //! Where in a view a tile lies, from the operation that accesses it.
-use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::tile;
+use super::emits::cute;
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
+use cutec_dialects::memo::{type_text, val_of};
+use cutec_dialects::ops::{ArithOp, CuteOp, tile};
+use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::by_element;
 use cutec_dialects::value::Val;
-use cutec_layout::Tree;
+use cutec_layout::{Tree, Width};
+use melior::ir::ValueLike;
 
 /// The coordinate of a tile.
 #[derive(PartialEq)]
@@ -46,6 +49,22 @@ impl<'c> Coordinate<'c> {
         self.by_element.contains(&true)
     }
 
+    /// Where a tile of so many elements along an axis begins there, in elements, in 32 bits: one beyond these is the last of its side.
+    pub fn begin(
+        &self,
+        ir: &OpBuilder<'c>,
+        axis: usize,
+        length: i64,
+    ) -> Result<IrValue<'c>, SemError> {
+        let at = number(ir, self.values[axis])?;
+        let ty = at.r#type();
+        let begin = match self.is_offset(axis) {
+            true => at,
+            false => ir.value(ArithOp::Muli, &[at, ir.constant_of(length, ty)], &[], ty),
+        };
+        Ok(narrowed(ir, begin))
+    }
+
     /// What is known to divide the offset along an axis; 0 where tiles are counted.
     pub fn divisor(&self, axis: usize) -> i64 {
         match self.values.get(axis) {
@@ -53,6 +72,46 @@ impl<'c> Coordinate<'c> {
             _ => 0,
         }
     }
+}
+
+/// An integer of the `cute` dialect as a number; one that is a number stays.
+pub(super) fn number<'c>(
+    ir: &OpBuilder<'c>,
+    integer: IrValue<'c>,
+) -> Result<IrValue<'c>, SemError> {
+    if ["i32", "i64"].contains(&&*type_text(integer.r#type())) {
+        return Ok(integer);
+    }
+    let width = match val_of(integer)? {
+        Val::Tuple(_, Tree::Leaf(Some(leaf))) => leaf.width(),
+        _ => Width::I32,
+    };
+    let attrs = Attrs::result(Val::integer(width));
+    cute(ir, CuteOp::GetScalar, &[integer], &attrs)
+}
+
+/// A number in 32 bits: of 64 the last of its side where it does not fit.
+pub(super) fn narrowed<'c>(ir: &OpBuilder<'c>, number: IrValue<'c>) -> IrValue<'c> {
+    let (wide, word) = (ir.ty("i64"), ir.ty("i32"));
+    if number.r#type() != wide {
+        return number;
+    }
+    let [least, most] = [i32::MIN, i32::MAX].map(|end| ir.constant(end.into(), "i64"));
+    let number = ir.value(ArithOp::Maxsi, &[number, least], &[], wide);
+    let number = ir.value(ArithOp::Minsi, &[number, most], &[], wide);
+    ir.value(ArithOp::Trunci, &[number], &[], word)
+}
+
+/// The extent of a view along an axis.
+pub(super) fn extent<'c>(
+    ir: &OpBuilder<'c>,
+    view: IrValue<'c>,
+    axis: usize,
+    width: Width,
+) -> Result<IrValue<'c>, SemError> {
+    let size = cute(ir, CuteOp::Size, &[view], &Attrs::mode([axis as i64]))?;
+    let attrs = Attrs::result(Val::integer(width));
+    cute(ir, CuteOp::GetScalar, &[size], &attrs)
 }
 
 /// What the type of an integer says to divide it: 0 for a static zero.

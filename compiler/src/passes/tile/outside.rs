@@ -1,6 +1,5 @@
 //! Coordinates that lie outside of their view: nothing is read there, a tile is zeros or its `fill`.
-use super::coordinate::Coordinate;
-use super::emits::cute;
+use super::coordinate::{Coordinate, extent};
 use crate::passes::cmpi::{BELOW, GREATER, LESS, cmpi};
 use cutec_dialects::builder::{
     Insertion, IrValue, OpBuilder, argument_of, region_with_block, result_of,
@@ -8,8 +7,9 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileType;
+use cutec_layout::Width;
 use melior::ir::{Attribute, ValueLike};
 
 /// Elements beyond every view.
@@ -68,27 +68,12 @@ pub(super) fn filled<'c>(
 ) -> Result<IrValue<'c>, SemError> {
     let at = Coordinate::of(load.op()).map_err(SemError::Illegal)?;
     let (word, bit) = (ir.ty("i32"), ir.ty("i1"));
-    let binary = |op: ArithOp, one, other| ir.value(op, &[one, other], &[], word);
-    let plain = Attrs::default();
     let (mut places, mut cut) = (Vec::new(), None);
-    for (axis, extent) in tile.shape.iter().enumerate() {
-        let begin = match at.values[axis] {
-            value if value.r#type() == word => value,
-            value => cute(ir, CuteOp::GetScalar, &[value], &plain)?,
-        };
-        let extent = ir.constant(*extent, "i32");
-        let begin = match at.is_offset(axis) {
-            true => begin,
-            false => binary(ArithOp::Muli, begin, extent),
-        };
-        let size = cute(
-            ir,
-            CuteOp::Size,
-            &[load.view()],
-            &Attrs::mode([axis as i64]),
-        )?;
-        let size = cute(ir, CuteOp::GetScalar, &[size], &plain)?;
-        let rest = binary(ArithOp::Subi, size, extent);
+    for (axis, length) in tile.shape.iter().enumerate() {
+        let begin = at.begin(ir, axis, *length)?;
+        let size = extent(ir, load.view(), axis, Width::I32)?;
+        let length = ir.constant(*length, "i32");
+        let rest = ir.value(ArithOp::Subi, &[size, length], &[], word);
         let (behind, ahead) = (
             cmpi(ir, GREATER, begin, rest),
             cmpi(ir, LESS, begin, ir.constant(0, "i32")),

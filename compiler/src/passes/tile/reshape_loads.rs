@@ -4,7 +4,8 @@
 //! Before: `tile.reshape` that leaves out axes of a `tile.load`. After: a `tile.load` of the view
 //! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
 //! coordinate is outside of the view, the tile is put outside along another axis.
-use super::coordinate::Coordinate;
+use super::coordinate::{Coordinate, extent, number};
+use super::emits::cute;
 use super::outside;
 use super::rewrite_loads::{rewrite_each, sole_load};
 use super::types::{adds_to, view_of};
@@ -13,8 +14,6 @@ use crate::passes::ir_utils::{
     attributes, blocks, constant_of, erase, operations, parent, replace_all_uses, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
-use cutec_dialects::ir::build;
-use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
@@ -123,10 +122,6 @@ fn sliced<'c>(
     let Some(known) = view_of(view) else {
         return Ok(None);
     };
-    let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
-        build(ir, op, operands, attrs)?
-            .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-    };
     let (bit, below) = (ir.ty("i1"), [("predicate", ir.i64(6))]);
     let (mut leaves, mut taken, mut there) = (Vec::new(), Vec::new(), None);
     let mut vars = Vars::default();
@@ -139,15 +134,11 @@ fn sliced<'c>(
         if mode.as_ref().is_none_or(|mode| !mode.shape().is_leaf()) {
             return Ok(None);
         }
-        let mut place = at.values[axis];
-        let ty = type_text(place.r#type());
-        let integer = if ty.contains("i64") { "i64" } else { "i32" };
-        if &*ty != integer {
-            place = ir.value(CuteOp::GetScalar, &[place], &[], ir.ty(integer));
-        }
-        let width = match integer {
-            "i64" => Width::I64,
-            _ => Width::I32,
+        let place = number(ir, at.values[axis])?;
+        let ty = place.r#type();
+        let width = match ty == ir.ty("i64") {
+            true => Width::I64,
+            false => Width::I32,
         };
         leaves.push(Some(vars.fresh(width, 1)));
         let is_all = mode.and_then(|mode| mode.size().as_static()) == Some(1)
@@ -156,16 +147,13 @@ fn sliced<'c>(
             taken.push(place);
             continue;
         }
-        let along = Attrs::mode([axis as i64]);
-        let size = of(CuteOp::Size, &[view], &along)?;
-        let result = Attrs::result(Val::integer(width));
-        let size = of(CuteOp::GetScalar, &[size], &result)?;
+        let size = extent(ir, view, axis, width)?;
         // As an unsigned number it is asked for both ends at once.
         let inside = ir.value(ArithOp::Cmpi, &[place, size], &below, bit);
         // A slice is at no negative place, even where nothing is read of it.
-        let first = ir.constant(0, integer);
+        let first = ir.constant_of(0, ty);
         let operands = [inside, place, first];
-        taken.push(ir.value(ArithOp::Select, &operands, &[], ir.ty(integer)));
+        taken.push(ir.value(ArithOp::Select, &operands, &[], ty));
         there = Some(match there {
             None => inside,
             Some(so_far) => ir.value(ArithOp::Andi, &[so_far, inside], &[], bit),
@@ -176,7 +164,7 @@ fn sliced<'c>(
         Tree::Node(leaves.into_iter().map(Tree::Leaf).collect()),
     ));
     let coord = ir.value(CuteOp::MakeCoord, &taken, &[], coord);
-    let view = of(CuteOp::Slice, &[view, coord], &Attrs::default())?;
+    let view = cute(ir, CuteOp::Slice, &[view, coord], &Attrs::default())?;
     let rest = at.along(kept);
     let mut coordinate = rest.values.clone();
     if let Some(there) = there {

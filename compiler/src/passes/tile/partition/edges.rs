@@ -1,14 +1,13 @@
 //! What a load says of elements outside of its view.
-use super::super::coordinate::Coordinate;
-use super::super::emits::Emits;
+use super::super::coordinate::{Coordinate, extent, narrowed};
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::memo::{type_text, val_of};
-use cutec_dialects::ops::{ArithOp, CuteOp, VectorOp};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::ops::{ArithOp, VectorOp};
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
-use cutec_layout::{Tree, Width};
+use cutec_layout::Width;
 use melior::ir::{Attribute, ValueLike};
 
 impl<'c> Partition<'c> {
@@ -99,13 +98,11 @@ impl<'c> Partition<'c> {
         axis: usize,
         to: &Spread,
     ) -> Result<Edge<'c>, SemError> {
-        let attrs = Attrs::mode([axis as i64]);
-        let extent = self.cute(CuteOp::Size, &[view], &attrs)?;
-        let extent = self.scalar(extent, Width::I32)?;
+        let extent = extent(&self.ir, view, axis, Width::I32)?;
         let i32_type = self.ir.ty("i32");
         let begin = at.values[axis];
         if at.is_offset(axis) {
-            let begin = self.offset(begin)?;
+            let begin = at.begin(&self.ir, axis, to.tile.shape[axis])?;
             let first = self.first_place(to, axis)?;
             let first = self.ir.value(ArithOp::Addi, &[first, begin], &[], i32_type);
             let below = [("predicate", self.ir.i64(6))];
@@ -120,38 +117,9 @@ impl<'c> Partition<'c> {
         let length = self.ir.constant_of(to.tile.shape[axis], ty);
         let begin = self.ir.value(ArithOp::Muli, &[begin, length], &[], ty);
         let left = self.ir.value(ArithOp::Subi, &[extent, begin], &[], ty);
-        let left = if wide { self.narrowed(left) } else { left };
+        let left = narrowed(&self.ir, left);
         let less = [("predicate", self.ir.i64(2))];
         Ok((self.first_place(to, axis)?, left, less))
-    }
-
-    /// An offset in 32 bits; one beyond them is beyond every extent as the last of its side.
-    fn offset(&self, offset: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
-        let ty = type_text(offset.r#type());
-        let wide = match val_of(offset)? {
-            Val::Tuple(_, Tree::Leaf(Some(leaf))) => leaf.width() == Width::I64,
-            _ => &*ty == "i64",
-        };
-        let offset = match &*ty {
-            "i32" | "i64" => offset,
-            _ => self.scalar(offset, if wide { Width::I64 } else { Width::I32 })?,
-        };
-        Ok(if wide { self.narrowed(offset) } else { offset })
-    }
-
-    /// A number of 64 bits in 32, the last of its side where it does not fit.
-    fn narrowed(&self, number: IrValue<'c>) -> IrValue<'c> {
-        let ty = self.ir.ty("i64");
-        let [least, most] = [i32::MIN, i32::MAX].map(|end| self.ir.constant(end.into(), "i64"));
-        let number = self.ir.value(ArithOp::Maxsi, &[number, least], &[], ty);
-        let number = self.ir.value(ArithOp::Minsi, &[number, most], &[], ty);
-        let narrow = self.ir.ty("i32");
-        self.ir.value(ArithOp::Trunci, &[number], &[], narrow)
-    }
-
-    fn scalar(&self, integer: IrValue<'c>, width: Width) -> Result<IrValue<'c>, SemError> {
-        let attrs = Attrs::result(Val::integer(width));
-        self.cute(CuteOp::GetScalar, &[integer], &attrs)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `tile.gather` and `tile.scatter`: elements at places that are computed, of a tile through shared memory, of a tensor
 //! one by one.
+use super::super::coordinate::extent;
 use super::super::emits::Emits;
 use super::layout_conversion::fast_axis;
 use super::scratch::{Scratch, Through};
@@ -89,9 +90,7 @@ impl<'c> Partition<'c> {
         let mut axes = Vec::new();
         for axis in 0..rank {
             let (at, spread) = self.of(op, 2 + axis)?;
-            let extent = self.cute(CuteOp::Size, &[view], &Attrs::mode([axis as i64]))?;
-            let attrs = Attrs::result(Val::integer(Width::I32));
-            let extent = self.cute(CuteOp::GetScalar, &[extent], &attrs)?;
+            let extent = extent(&self.ir, view, axis, Width::I32)?;
             axes.push((self.elements(at, &spread), extent));
         }
         let values = self.elements(vector, &from);

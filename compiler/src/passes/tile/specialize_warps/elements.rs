@@ -1,5 +1,5 @@
 //! One element of a tile that is loaded, in a role that has no tiles.
-use super::super::coordinate::Coordinate;
+use super::super::coordinate::{Coordinate, extent};
 use super::super::emits::Emits;
 use super::super::types::tile_of;
 use super::emit::Emit;
@@ -8,11 +8,11 @@ use crate::passes::cmpi::BELOW;
 use crate::passes::convert_cute_to_gpu::GUARD;
 use cutec_dialects::builder::{Insertion, IrValue, region_with_block, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, tile};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
-use melior::ir::{TypeLike, ValueLike};
+use melior::ir::TypeLike;
 
 /// A coordinate in a view, of one number for each axis.
 pub(super) fn coordinate<'c>(emit: &Emit<'c>, at: &[IrValue<'c>]) -> IrValue<'c> {
@@ -37,27 +37,17 @@ impl<'c> Role<'_, 'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let tile = tile_of(load.op(), load.result());
         let tile = tile.map_err(|(_, message)| SemError::Illegal(message))?;
-        let begin = Coordinate::of(load.op()).map_err(SemError::Illegal)?;
+        let mut begin = Coordinate::of(load.op()).map_err(SemError::Illegal)?;
+        for value in &mut begin.values {
+            *value = self.value(*value);
+        }
         let view = self.value(load.view());
-        let (plain, word) = (Attrs::default(), self.emit.ir.ty("i32"));
         let (mut at, mut inside) = (Vec::new(), None);
         for (axis, own) in place.iter().enumerate() {
-            let first = self.value(begin.values[axis]);
             let emit = &*self.emit;
-            let first = match first.r#type() == word {
-                true => first,
-                false => emit.cute(CuteOp::GetScalar, &[first], &plain)?,
-            };
-            let first = match begin.is_offset(axis) {
-                true => first,
-                false => {
-                    let extent = emit.ir.constant(tile.shape[axis], "i32");
-                    emit.binary(ArithOp::Muli, first, extent)
-                }
-            };
+            let first = begin.begin(&emit.ir, axis, tile.shape[axis])?;
             let one = emit.binary(ArithOp::Addi, first, *own);
-            let extent = emit.cute(CuteOp::Size, &[view], &Attrs::mode([axis as i64]))?;
-            let extent = emit.cute(CuteOp::GetScalar, &[extent], &plain)?;
+            let extent = extent(&emit.ir, view, axis, Width::I32)?;
             // As an unsigned number one in front of the view is behind it.
             let holds = emit.compare(BELOW, one, extent);
             inside = Some(match inside {
