@@ -309,6 +309,14 @@ impl Expr {
         }
     }
 
+    /// The expression of a part of a tuple, where the parts stand one by one, or of the whole.
+    pub fn part(&self, at: usize) -> &Expr {
+        match &*self.kind {
+            ExprKind::Tuple(parts) => parts.get(at).unwrap_or(self),
+            _ => self,
+        }
+    }
+
     /// The node that stands where an error was reported.
     pub fn error(span: Span) -> Self {
         Expr::new(ExprKind::Error, span)

@@ -30,14 +30,6 @@ impl<'a> New<'_, '_, 'a> {
     pub(super) fn span(&self) -> Span {
         self.expr().span
     }
-
-    /// The expression of a part, where they stand one by one, or of the whole.
-    fn of_part(&self, at: usize) -> &'a Expr {
-        match &*self.expr().kind {
-            ExprKind::Tuple(parts) => parts.get(at).unwrap_or(self.expr()),
-            _ => self.expr(),
-        }
-    }
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -98,7 +90,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let new = self.read_before(&new, value.span())?;
                 let parts = self.parts(&new, targets.len(), (target.span, value.span()))?;
                 for (at, (target, part)) in targets.iter().zip(&parts).enumerate() {
-                    self.assign(target, None, New::Part(part, value.of_part(at)), span)?;
+                    self.assign(target, None, New::Part(part, value.expr().part(at)), span)?;
                 }
                 Ok(())
             }

@@ -5,7 +5,8 @@ use cutec_dialects::memo::{type_text, val_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::by_element;
-use cutec_dialects::value::Val;
+use cutec_dialects::types::Vars;
+use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
 use melior::ir::ValueLike;
 
@@ -92,14 +93,40 @@ pub(super) fn number<'c>(
 
 /// A number in 32 bits: of 64 the last of its side where it does not fit.
 pub(super) fn narrowed<'c>(ir: &OpBuilder<'c>, number: IrValue<'c>) -> IrValue<'c> {
+    narrowed_multiple(ir, number, 1)
+}
+
+/// A multiple of a number in 32 bits: of 64 the last one of its side where it does not fit.
+fn narrowed_multiple<'c>(ir: &OpBuilder<'c>, number: IrValue<'c>, of: i64) -> IrValue<'c> {
     let (wide, word) = (ir.ty("i64"), ir.ty("i32"));
     if number.r#type() != wide {
         return number;
     }
-    let [least, most] = [i32::MIN, i32::MAX].map(|end| ir.constant(end.into(), "i64"));
+    let [least, most] = [i32::MIN, i32::MAX].map(|end| {
+        let end = i64::from(end);
+        ir.constant(end - end % of, "i64")
+    });
     let number = ir.value(ArithOp::Maxsi, &[number, least], &[], wide);
     let number = ir.value(ArithOp::Minsi, &[number, most], &[], wide);
     ir.value(ArithOp::Trunci, &[number], &[], word)
+}
+
+/// An integer as a tensor map takes it: of 64 bits in 32, with what is known to divide it.
+pub(super) fn in_word<'c>(
+    ir: &OpBuilder<'c>,
+    integer: IrValue<'c>,
+) -> Result<IrValue<'c>, SemError> {
+    if !type_text(integer.r#type()).contains("i64") {
+        return Ok(integer);
+    }
+    let divisor = divisor(integer);
+    let number = narrowed_multiple(ir, number(ir, integer)?, divisor.max(1));
+    if divisor <= 1 {
+        return Ok(number);
+    }
+    let known = Tree::Leaf(Some(Vars::default().fresh(Width::I32, divisor)));
+    let known = Attrs::result(Val::Tuple(TupleKind::IntTuple, known));
+    cute(ir, CuteOp::Assume, &[number], &known)
 }
 
 /// The extent of a view along an axis.

@@ -2,7 +2,7 @@
 //!
 //! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
 //! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
-use super::coordinate::Coordinate;
+use super::coordinate::{Coordinate, in_word, narrowed};
 use super::smem_tile;
 use super::twins;
 use super::types::view_of;
@@ -22,7 +22,7 @@ use cutec_dialects::tile::{TileType, Windows};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Tree, Width};
-use melior::ir::{BlockLike, ValueLike};
+use melior::ir::BlockLike;
 
 /// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode, are multiples
 /// (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -140,9 +140,6 @@ impl<'c> TensorBox<'c> {
                     "nothing says that the tile begins at a multiple of {elements} elements along mode {mode} of `{}`",
                     tensor.name
                 ));
-            }
-            if value.r#type().to_string() == "i64" {
-                return Err("its coordinate has 64 bits".into());
             }
         }
         Ok(TensorBox {
@@ -322,7 +319,8 @@ impl<'c> TensorBox<'c> {
             match parts.iter().find(|(along, ..)| axis == Some(*along)) {
                 Some((_, parts, part)) => {
                     let parts = ir.constant(*parts, "i32");
-                    op(ArithOp::Addi, op(ArithOp::Muli, value(at), parts), *part)
+                    let at = narrowed(ir, value(at));
+                    op(ArithOp::Addi, op(ArithOp::Muli, at, parts), *part)
                 }
                 None => value(at),
             }
@@ -349,13 +347,13 @@ impl<'c> TensorBox<'c> {
         let (mut offsets, mut moves, mut vars) = (Vec::new(), false, Vars::default());
         for (mode, begin) in self.begin.iter().enumerate() {
             let axis = self.modes.iter().position(|of| *of == mode);
-            let value = |at| value(axis, at);
+            let in_word = |at| in_word(ir, value(axis, at));
             let (leaf, offset) = match begin {
                 Begin::Tiles(at) | Begin::At(at) => {
-                    counted.push(value(*at));
+                    counted.push(in_word(*at)?);
                     (vars.fresh(Width::I32, 1), None)
                 }
-                Begin::Elements(at) => (Int::ZERO, Some(value(*at))),
+                Begin::Elements(at) => (Int::ZERO, Some(in_word(*at)?)),
                 Begin::Known(at) => (Int::Static(*at), None),
             };
             leaves.push(Some(leaf));

@@ -266,8 +266,10 @@ pub(super) fn method<'c, 'a>(
         "no such method",
     )
     .with_label(receiver_span, format!("this is {found}"));
-    let help = elsewhere::method_here(&call.name)
-        .map(String::from)
+    let of_tile = matches!(receiver, Value::Tile(_)) && &*call.name == "tile";
+    let help = of_tile
+        .then(|| PART_OF_TILE.to_owned())
+        .or_else(|| elsewhere::method_here(&call.name).map(String::from))
         .or_else(|| function_instead(&call.name))
         .or_else(|| {
             let name = closest(&call.name, known.iter().copied())?;
@@ -294,6 +296,9 @@ pub(super) fn instead_of_field(value: &Value<'_, '_>, name: &str) -> Option<Stri
         .or_else(|| function_instead(name))
         .or_else(|| elsewhere::here(name).map(String::from))
 }
+
+/// What to write instead of `.tile(…)` of a tile.
+const PART_OF_TILE: &str = "load the part as a tile of its own, or take it: `part_of<axis, extent>(x, from)` of \"std/tiles.cute\"";
 
 /// The function of the name of a method that there is not.
 fn function_instead(name: &str) -> Option<String> {

@@ -105,7 +105,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let (to, from) = (shape_text(shape), shape_text(&tile.shape));
                 let message = format!("expected a tile of shape {to}, found one of {from}");
                 let label = "its extents must be those, or 1";
-                self.error(codes::SHAPE_MISMATCH, span, message, label)
+                let diagnostic = Diagnostic::error(codes::SHAPE_MISMATCH, span, message, label);
+                let help = as_shape(self.text(span), &tile.shape, shape);
+                Err(self.report(match help {
+                    Some(help) => diagnostic.with_help(help),
+                    None => diagnostic,
+                }))
             }
             Value::Tile(tile) => self.repeated(tile, shape, span),
             value if value.number_type().is_some() => {
@@ -115,6 +120,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => self.expected("a tile or a number", other, span),
         }
     }
+}
+
+/// What gives a tile another shape, where it has the same elements, or the same axes in another order.
+fn as_shape(text: &str, from: &[i64], to: &[i64]) -> Option<String> {
+    let longer = |shape: &[i64]| -> Vec<i64> {
+        let extents = shape.iter().copied();
+        extents.filter(|extent| *extent != 1).collect()
+    };
+    if from.len() == 2 && to == [from[1], from[0]] {
+        return Some(format!("`transpose({text})` exchanges its axes"));
+    }
+    let extents: Vec<String> = to.iter().map(i64::to_string).collect();
+    (longer(from) == longer(to)).then(|| format!("write `reshape({text}, {})`", extents.join(", ")))
 }
 
 /// What a tuple has, or the one value.

@@ -223,9 +223,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             None => 1,
         };
         let mut parts = Vec::new();
-        for part in parts_of(&coordinate.value) {
-            let part = self.read_slot(&part, span)?;
-            self.number(&part, Elem::I32, span)?;
+        for (at, part) in parts_of(&coordinate.value).into_iter().enumerate() {
+            let own = coordinate.expr.part(at).span;
+            let part = self.read_slot(&part, own)?;
+            self.number(&part, Elem::I32, own)?;
             parts.push(part);
         }
         let each = geometry.modes() + 2;

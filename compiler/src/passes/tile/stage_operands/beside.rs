@@ -22,17 +22,14 @@ use crate::passes::ir_utils::{
     replace_all_uses, set_attribute, users,
 };
 use crate::passes::remark;
-use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, results_of,
-};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, OpBuilder, operands_of, results_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
-use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{AnyLayout, Layout};
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::operation::OperationLike;
 
 /// The attribute of what a warp of its own does: a copy by a tensor map, or a `tile.write`, with the load of what that writes.
 pub(in crate::passes::tile) const BESIDE: &str = "tile.beside";
@@ -98,10 +95,6 @@ impl<'c> Staging<'c> {
         tile: &TileType,
         dots: &[IrOp<'c>],
     ) -> Result<(View, Option<Val>), String> {
-        let wide = |value: &IrValue<'c>| type_text(value.r#type()).contains("i64");
-        if load.fill().is_some() && load.at().iter().any(wide) {
-            return Err("its place has 64 bits, and what lies outside is `fill`".into());
-        }
         if hints_of(load.op()) != Hints::NONE {
             return Err("its cache hints are those of threads".into());
         }
