@@ -180,6 +180,9 @@ fn obstacle_of<'c>(dot: IrOp<'c>, function: IrOp<'c>) -> Option<String> {
     if !adds {
         return Some("a loop does not only add up its products".into());
     }
+    if around.attribute("unsignedCmp").is_ok() {
+        return Some("a loop counts without sign".into());
+    }
     let mut bounds = operands_of(around).take(3);
     (!bounds.all(is_of_launch))
         .then(|| "how many products a tile takes depends on the tile, or on memory".into())

@@ -8,6 +8,7 @@
 //! warpgroup gives the turn to the other when all operands of its tile are there, and waits for none before its turn. What an epilogue
 //! reads comes by the threads themselves, beside the other's products: in the rings it would keep the operands of the next tile waiting
 //! ("By `wgmma`" of the tile level in docs/performance.md).
+use super::super::coordinate::narrowed;
 use super::super::emits::Emits;
 use super::super::partition::FIRST_BARRIER;
 use super::super::pingpong::IN_TURN;
@@ -43,11 +44,8 @@ impl<'c> Fills<'c> {
         let of_ring = |ring: &Ring<'c>| {
             match ring.of_loop {
                 Some(of) if is_in_block(of, body) => {
-                    let known = operands_of(of).take(3).all(|bound| {
-                        bound.r#type().to_string() == "i32"
-                            && defining_op(bound).is_none_or(&is_shared)
-                    });
-                    if !known || of.attribute("unsignedCmp").is_ok() {
+                    let mut bounds = operands_of(of).take(3);
+                    if !bounds.all(|bound| defining_op(bound).is_none_or(&is_shared)) {
                         return Err("how much a tile takes depends on the tile".to_string());
                     }
                 }
@@ -64,17 +62,18 @@ impl<'c> Fills<'c> {
     }
 
     fn count(&self, emit: &Emit<'c>) -> IrValue<'c> {
-        let one = emit.ir.constant(1, "i32");
         let bounds: Vec<IrValue<'c>> = self.of_loop.into_iter().flat_map(operands_of).collect();
         let [lower, upper, step, ..] = bounds[..] else {
-            return one;
+            return emit.ir.constant(1, "i32");
         };
-        let zero = emit.ir.constant(0, "i32");
-        let length = emit.binary(ArithOp::Subi, upper, lower);
-        let length = emit.binary(ArithOp::Maxsi, length, zero);
-        let last = emit.binary(ArithOp::Subi, step, one);
-        let rounds = emit.binary(ArithOp::Addi, length, last);
-        emit.binary(ArithOp::Divui, rounds, step)
+        let ty = lower.r#type();
+        let binary = |op: ArithOp, one, other| emit.ir.value(op, &[one, other], &[], ty);
+        let [zero, one] = [0, 1].map(|number| emit.ir.constant_of(number, ty));
+        let length = binary(ArithOp::Subi, upper, lower);
+        let length = binary(ArithOp::Maxsi, length, zero);
+        let last = binary(ArithOp::Subi, step, one);
+        let rounds = binary(ArithOp::Addi, length, last);
+        narrowed(&emit.ir, binary(ArithOp::Divui, rounds, step))
     }
 }
 
