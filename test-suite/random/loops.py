@@ -15,7 +15,9 @@ class Loops:
     def __init__(self, rng, name):
         self.rng, self.name = rng, name
         self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
-        self.bm, self.bn, self.bk = rng.choice([64, 64, 128]), rng.choice([32, 64, 64, 128]), rng.choice([32, 64])
+        self.bm, self.bn = rng.choice([64, 64, 128]), rng.choice([32, 64, 64, 128])
+        # All tiles of a round have to fit shared memory.
+        self.bk = rng.choice([32, 64]) if self.type in SHORT else 32
         # A block has all columns: what it stores of rows no other one does.
         self.m, self.n, self.k = 8 * rng.randint(1, 30), 8 * rng.randint(1, self.bn // 8), 8 * rng.randint(0, 25)
         self.rounds = -(-self.k // self.bk)
@@ -33,6 +35,8 @@ class Loops:
         self.sums = {f"s{number}": "0.0" for number in range(rng.choice([1, 1, 2]))}
         self.rows = "0.0"
         self.carried = rng.random() < 0.2
+        # Whether rounds are counted in 64 bits.
+        self.wide = rng.random() < 0.15
         self.before = None
         self.body = []
 
@@ -60,7 +64,7 @@ class Loops:
             self.data.append(f"var {at} = zeros<i32>({extent});")
             self.data.append(f"{at}[i] = (i * 7 + 3) % {extent} - (if i % 5 == 4 {{ {extent} }} else {{ 0 }});")
             self.body.append(f"let rows_{at} = reshape({at}.tile({rows}, {place}, fill = -1), {rows}, 1);")
-            columns = f"iota(1, {self.bk}) + ({coordinate}) * {self.bk}"
+            columns = f"iota(1, {self.bk}) + i32({coordinate}) * {self.bk}"
             text = f"{tensor}.gather((rows_{at}, {columns}))"
             column = f"l + {by * self.bk}" if by >= 0 else f"l - {-by * self.bk}"
             inside = f"if {column} < {self.k} {{ if {column} >= 0 {{ {tensor}[{at}[{row} + 0], {column}] }} else {{ 0.0 }} }} else {{ 0.0 }}"
@@ -131,12 +135,14 @@ class Loops:
         rng.shuffle(lines)
         fades = {sums for sums in self.sums if rng.random() < 0.15}
         lines = [f"{sums} *= 0.5;" for sums in sorted(fades)] + lines + later
+        rounds = f"i64(ceil_div(k, {bk}))" if self.wide else f"ceil_div(k, {bk})"
         if any("last" in line for line in lines):
-            self.body.append(f"let last{number} = ceil_div(k, {bk}) - 1;")
+            self.body.append(f"let last{number} = {rounds} - 1;")
             lines = [line.replace("last", f"last{number}") for line in lines]
         pinned = ["pipeline(2) "] if self.bm * self.bn * self.bk <= 64 * 64 * 32 else []
         how = rng.choice(["", "pipeline ", "pipeline(1) ", *pinned])
-        self.body += [f"{how}for t in tiles(k, {bk}) {{", *("    " + line for line in lines), "}"]
+        all_of = f"0..{rounds}" if self.wide else f"tiles(k, {bk})"
+        self.body += [f"{how}for t in {all_of} {{", *("    " + line for line in lines), "}"]
         for sums, own in terms.items():
             faded = f"exp2(1.0 * (l / {bk}) - {self.rounds - 1}.0)" if sums in fades and self.rounds else "1.0"
             before = f"{0.5 ** self.rounds} * ({self.sums[sums]})" if sums in fades else self.sums[sums]
