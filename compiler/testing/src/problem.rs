@@ -392,7 +392,7 @@ impl Problem for TestProblem {
             Self::TwoRanges { name, first, second } => {
                 let part = first.min(second);
                 Some(format!(
-                    "where it runs over a part, write `{name} + 0` in the place of more elements, or give the range of a reduction: \
+                    "where an access is not to say how far it runs, write `{name} + 0` there, or give the range of a reduction: \
                      `sum({name} in 0..{part})`"
                 ))
             }
