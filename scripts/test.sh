@@ -14,13 +14,13 @@ step() { printf '\n== %s\n' "$*"; }
 step "programs"
 cargo build --release --workspace --bins --examples
 
-step "Rust tests"
-CUTEC_PROGRAMS="$target/release" cargo test --release --workspace
-
 step "format of kernels"
 # What stands in Inputs is made for its test as it is.
 find examples frontend/std test-suite -name '*.cute' -not -path '*/Inputs/*' -print0 |
   xargs -0 "$target/release/cutec" fmt --check
+
+step "Rust tests"
+CUTEC_PROGRAMS="$target/release" cargo test --release --workspace
 
 step "lit tests"
 CUTEC_PROGRAMS="$target/release" "${LIT:-lit-22}" -sv test-suite
