@@ -5,7 +5,7 @@
 //! sign, so that a negative one is behind the end too. There nothing is read or written. Others stay as they are; where the front end has put
 //! that minimum, before the numbers of elements that it computes itself, it is taken away from them.
 //! Precondition: before `tile-raster`, since the range of `tile.index` follows from `tile.grid`.
-use super::coordinate::{self, Coordinate};
+use super::coordinate::{Coordinate, extent, width_of};
 use super::known_ops::checked_ops;
 use super::types::{Failed, present, tile_of, view_of};
 use crate::passes::Reported;
@@ -17,10 +17,8 @@ use crate::passes::ir_utils::{
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
 };
-use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, tile};
 use cutec_dialects::tile::{BOUND, TileOp, WINDOWS};
-use cutec_layout::Width;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -101,18 +99,13 @@ fn bounded<'c>(
     let mut ir = OpBuilder::new(context, Insertion::Before(beside.unwrap_or(op)));
     ir.location = op.location();
     let layout = view_of(view).map(|view| view.layout);
-    let extent = layout.and_then(|layout| layout.inner().mode(axis)?.size().as_static());
+    let known = layout.and_then(|layout| layout.inner().mode(axis)?.size().as_static());
     let marked = [(BOUND, ir.i64(length))];
-    let end = match extent {
+    let end = match known {
         Some(extent) => ir.constant_of(extent / length + 1, ty),
         None => {
-            let extent = coordinate::extent(&ir, view, axis, Width::I32);
+            let extent = extent(&ir, view, axis, width_of(ty));
             let extent = extent.map_err(|error| (op, error.to_string()))?;
-            let wide = &*type_text(ty) == "i64";
-            let extent = match wide {
-                true => ir.value(ArithOp::Extsi, &[extent], &[], ty),
-                false => extent,
-            };
             let length = ir.constant_of(length, ty);
             let whole = ir.value(ArithOp::Divui, &[extent, length], &[], ty);
             let one = ir.constant_of(1, ty);

@@ -8,7 +8,7 @@ use cutec_dialects::tile::by_element;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
-use melior::ir::ValueLike;
+use melior::ir::{Type, ValueLike};
 
 /// The coordinate of a tile.
 #[derive(PartialEq)]
@@ -127,6 +127,14 @@ pub(super) fn in_word<'c>(
     let known = Tree::Leaf(Some(Vars::default().fresh(Width::I32, divisor)));
     let known = Attrs::result(Val::Tuple(TupleKind::IntTuple, known));
     cute(ir, CuteOp::Assume, &[number], &known)
+}
+
+/// How many bits a number of a type has.
+pub(super) fn width_of(ty: Type) -> Width {
+    match &*type_text(ty) {
+        "i64" => Width::I64,
+        _ => Width::I32,
+    }
 }
 
 /// The extent of a view along an axis.

@@ -4,7 +4,7 @@
 //! Before: `tile.reshape` that leaves out axes of a `tile.load`. After: a `tile.load` of the view
 //! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
 //! coordinate is outside of the view, the tile is put outside along another axis.
-use super::coordinate::{Coordinate, extent, number};
+use super::coordinate::{Coordinate, extent, number, width_of};
 use super::emits::cute;
 use super::outside;
 use super::rewrite_loads::{rewrite_each, sole_load};
@@ -19,7 +19,7 @@ use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
-use cutec_layout::{Tree, Width};
+use cutec_layout::Tree;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
@@ -136,10 +136,7 @@ fn sliced<'c>(
         }
         let place = number(ir, at.values[axis])?;
         let ty = place.r#type();
-        let width = match ty == ir.ty("i64") {
-            true => Width::I64,
-            false => Width::I32,
-        };
+        let width = width_of(ty);
         leaves.push(Some(vars.fresh(width, 1)));
         let is_all = mode.and_then(|mode| mode.size().as_static()) == Some(1)
             && constant_of(place) == Some(0);

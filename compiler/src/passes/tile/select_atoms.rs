@@ -287,7 +287,7 @@ fn select<'c>(
     let classes = LayoutClasses::of(function)?;
     let sums_of = |product: &Product<'c>| classes.class(result_of(product.dot, 0));
     // Products that add to the same sums spread them alike.
-    let is_along_k = |product: &Product<'c>, factor: usize| {
+    let are_along_k = |product: &Product<'c>, factor: usize| {
         let sums = sums_of(product);
         let alike = |other: &&Product<'c>| {
             other.dot == product.dot || sums.is_some() && sums_of(other) == sums
@@ -321,7 +321,7 @@ fn select<'c>(
         }
         let sums = sums_of(product);
         let is_factor = sums.is_some() && factors.contains(&sums);
-        let [a_by_rows, b_by_rows] = [0, 1].map(|factor| is_along_k(product, factor));
+        let [a_by_rows, b_by_rows] = [0, 1].map(|factor| are_along_k(product, factor));
         let slices = product.slices;
         let of_warps = || {
             let along_k = slices::atoms_of(slices, rows * columns);

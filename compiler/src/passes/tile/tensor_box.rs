@@ -3,6 +3,7 @@
 //! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
 //! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
 use super::coordinate::{Coordinate, in_word, narrowed};
+use super::emits::cute;
 use super::smem_tile;
 use super::twins;
 use super::types::view_of;
@@ -14,7 +15,6 @@ use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of};
 use cutec_dialects::hints::Hints;
-use cutec_dialects::ir::build;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError, tma_boxes_of};
@@ -282,14 +282,10 @@ impl<'c> TensorBox<'c> {
         if self.order() == [0, 1] {
             return Ok(buffer);
         }
-        let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
-            build(ir, op, operands, attrs)?
-                .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-        };
-        let layout = of(CuteOp::GetLayout, &[buffer], &Attrs::default())?;
-        let layout = of(CuteOp::Select, &[layout], &Attrs::mode([1, 0, 2]))?;
-        let pointer = of(CuteOp::GetIter, &[buffer], &Attrs::default())?;
-        of(CuteOp::MakeView, &[pointer, layout], &Attrs::default())
+        let layout = cute(ir, CuteOp::GetLayout, &[buffer], &Attrs::default())?;
+        let layout = cute(ir, CuteOp::Select, &[layout], &Attrs::mode([1, 0, 2]))?;
+        let pointer = cute(ir, CuteOp::GetIter, &[buffer], &Attrs::default())?;
+        cute(ir, CuteOp::MakeView, &[pointer, layout], &Attrs::default())
     }
 
     /// The operands that say where each box lies, as [`coordinates`](Self::coordinates), or for a box of windows a coordinate and by how
@@ -334,15 +330,11 @@ impl<'c> TensorBox<'c> {
         ir: &OpBuilder<'c>,
         value: impl Fn(Option<usize>, IrValue<'c>) -> IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
-        let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
-            build(ir, op, operands, attrs)?
-                .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-        };
-        let constant = |val: Val| of(CuteOp::Static, &[], &Attrs::result(val));
+        let constant = |val: Val| cute(ir, CuteOp::Static, &[], &Attrs::result(val));
         let plain = Attrs::default();
-        let layout = of(CuteOp::GetLayout, &[self.tensor], &plain)?;
-        let shape = of(CuteOp::GetShape, &[layout], &plain)?;
-        let mut identity = of(CuteOp::MakeIdentityTensor, &[shape], &plain)?;
+        let layout = cute(ir, CuteOp::GetLayout, &[self.tensor], &plain)?;
+        let shape = cute(ir, CuteOp::GetShape, &[layout], &plain)?;
+        let mut identity = cute(ir, CuteOp::MakeIdentityTensor, &[shape], &plain)?;
         let (mut leaves, mut counted) = (Vec::new(), Vec::new());
         let (mut offsets, mut moves, mut vars) = (Vec::new(), false, Vars::default());
         for (mode, begin) in self.begin.iter().enumerate() {
@@ -368,7 +360,7 @@ impl<'c> TensorBox<'c> {
                     None => constant(Val::int_tuple([0]))?,
                 });
             }
-            identity = of(CuteOp::DomainOffset, &operands, &plain)?;
+            identity = cute(ir, CuteOp::DomainOffset, &operands, &plain)?;
         }
         let coord = Val::coord(leaves);
         let coord = match counted.is_empty() {
@@ -379,7 +371,7 @@ impl<'c> TensorBox<'c> {
             }
         };
         let tile = constant(Val::int_tuple(self.tile.iter().copied()))?;
-        of(CuteOp::LocalTile, &[identity, tile, coord], &plain)
+        cute(ir, CuteOp::LocalTile, &[identity, tile, coord], &plain)
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `tile.windows` is a tile that is gathered, and says which pixels it is. Where `wgmma` reads it and a tensor map can bring it, it
 //! becomes a `tile.load` with [`WINDOWS`]; else the gathered tile takes its place, with the reason as [`GATHERED_SINCE`].
+use super::emits::cute;
 use super::tensor_box::TensorBox;
 use super::types::tile_of;
 use super::warpgroup_products::check_load;
@@ -13,7 +14,7 @@ use cutec_abi::tensor_map::Im2col;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
 };
-use cutec_dialects::ir::{build, has_no_effect};
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::target::{Feature, Target};
@@ -120,10 +121,6 @@ impl<'c> WindowsBox<'c> {
         ir: &OpBuilder<'c>,
         value: impl Fn(IrValue<'c>) -> IrValue<'c>,
     ) -> Result<Vec<Vec<IrValue<'c>>>, SemError> {
-        let of = |op: CuteOp, operands: &[IrValue<'c>], attrs: &Attrs| {
-            build(ir, op, operands, attrs)?
-                .ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-        };
         // Numbers, of which is known what divides the last one.
         let tuple = |numbers: &[IrValue<'c>], divisor: i64| match numbers {
             [number] => *number,
@@ -144,7 +141,7 @@ impl<'c> WindowsBox<'c> {
             let channel = ir.value(ArithOp::Muli, &[value(*part), width], &[], ir.ty("i32"));
             let leaf = Vars::default().fresh(Width::I32, self.channels);
             let leaf = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(leaf)));
-            let channel = of(CuteOp::Assume, &[channel], &Attrs::result(leaf))?;
+            let channel = cute(ir, CuteOp::Assume, &[channel], &Attrs::result(leaf))?;
             let moves: Vec<IrValue<'c>> = moves.iter().map(|number| value(*number)).collect();
             let first = tuple(&[&pixel[..], &[channel]].concat(), self.channels);
             places.push(vec![first, tuple(&moves, 1)]);

@@ -1,9 +1,9 @@
 //! What a load says of elements outside of its view.
-use super::super::coordinate::{Coordinate, extent, narrowed};
+use super::super::coordinate::{Coordinate, extent, narrowed, width_of};
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
-use cutec_dialects::memo::{type_text, val_of};
+use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
@@ -98,22 +98,18 @@ impl<'c> Partition<'c> {
         axis: usize,
         to: &Spread,
     ) -> Result<Edge<'c>, SemError> {
-        let extent = extent(&self.ir, view, axis, Width::I32)?;
         let i32_type = self.ir.ty("i32");
-        let begin = at.values[axis];
         if at.is_offset(axis) {
+            let extent = extent(&self.ir, view, axis, Width::I32)?;
             let begin = at.begin(&self.ir, axis, to.tile.shape[axis])?;
             let first = self.first_place(to, axis)?;
             let first = self.ir.value(ArithOp::Addi, &[first, begin], &[], i32_type);
             let below = [("predicate", self.ir.i64(6))];
             return Ok((first, extent, below));
         }
+        let begin = at.values[axis];
         let ty = begin.r#type();
-        let wide = &*type_text(ty) == "i64";
-        let extent = match wide {
-            true => self.ir.value(ArithOp::Extsi, &[extent], &[], ty),
-            false => extent,
-        };
+        let extent = extent(&self.ir, view, axis, width_of(ty))?;
         let length = self.ir.constant_of(to.tile.shape[axis], ty);
         let begin = self.ir.value(ArithOp::Muli, &[begin, length], &[], ty);
         let left = self.ir.value(ArithOp::Subi, &[extent, begin], &[], ty);

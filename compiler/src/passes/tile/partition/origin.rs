@@ -1,5 +1,5 @@
 //! The part of a view that a tile is.
-use super::super::coordinate::Coordinate;
+use super::super::coordinate::{Coordinate, width_of};
 use super::super::emits::Emits;
 use super::super::types::view_of;
 use super::Partition;
@@ -100,11 +100,7 @@ impl<'c> Partition<'c> {
             return Ok(Origin::Elements(value));
         }
         let ty = value.r#type();
-        let width = match ty == self.ir.ty("i64") {
-            true => Width::I64,
-            false => Width::I32,
-        };
-        let promised = Vars::default().fresh(width, length);
+        let promised = Vars::default().fresh(width_of(ty), length);
         let promised = Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(promised)));
         let length = self.ir.constant_of(length, ty);
         let offset = self.ir.value(ArithOp::Muli, &[value, length], &[], ty);
