@@ -239,9 +239,13 @@ fn of_function<'c>(
     let queue = counter
         .filter(|_| rounds.is_some())
         .map(|counter| TileQueue::allocate(&emit, counter));
-    // Those of a warp of their own are behind the others.
-    let carried = rings.iter().position(|ring| ring.beside);
-    let (of_products, carried) = rings.split_at(carried.unwrap_or(rings.len()));
+    // Those of a warp of their own are behind the others, and it brings some of the last of these.
+    let behind = |is_behind: fn(&Ring<'c>) -> bool| {
+        let first = rings.iter().position(is_behind);
+        first.unwrap_or(rings.len())
+    };
+    let of_products = &rings[..behind(|ring| ring.beside)];
+    let carried = &rings[behind(|ring| ring.beside || ring.has_vectors())..];
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {

@@ -85,7 +85,7 @@ pub(super) fn role<'c>(
                 .extend(elements.iter().cloned());
         }
     }
-    let reads = reads_of(rings, epilogue, &around);
+    let reads = reads_of(rings, carries, epilogue, &around);
     // What the launch ahead may write says where it lies.
     if fetches.is_some() && !reads.is_empty() {
         return Ok(());
@@ -114,6 +114,7 @@ pub(super) fn role<'c>(
             let mut role = Role {
                 emit,
                 splits,
+                carries,
                 fetches,
                 rings,
                 chains,
@@ -177,12 +178,13 @@ pub(super) fn role<'c>(
 /// of which it follows where windows lie.
 fn reads_of<'c>(
     rings: &[Ring<'c>],
+    carries: bool,
     epilogue: &[PiecewiseLoad<'c>],
     around: &HashSet<usize>,
 ) -> HashSet<usize> {
     let mut needed: Vec<IrValue<'c>> = epilogue.iter().flat_map(PiecewiseLoad::begins).collect();
     let mut of_windows: Vec<IrValue<'c>> = Vec::new();
-    for copy in rings.iter().flat_map(|ring| &ring.copies) {
+    for copy in rings.iter().flat_map(|ring| ring.begun_by(carries)) {
         match &copy.by {
             By::Map(map) => {
                 needed.extend(map.tensor_box.begins());
@@ -230,6 +232,8 @@ pub(super) struct Role<'a, 'c> {
     pub emit: &'a mut Emit<'c>,
     /// Whether it splits what others load.
     splits: bool,
+    /// Whether it is the warp of what comes beside operands.
+    carries: bool,
     /// Whether it fetches what others will load, and how many blocks share a multiprocessor.
     fetches: Option<i64>,
     rings: &'a [Ring<'c>],
@@ -290,7 +294,7 @@ impl<'c> Role<'_, 'c> {
     fn fill(&mut self, ring: &Ring<'c>) -> Result<(), SemError> {
         self.emit.ir.location = ring.copies[0].op.location();
         let mut coordinates = Vec::new();
-        for map in ring.copies.iter().filter_map(|copy| copy.map()) {
+        for map in ring.begun_by(self.carries).filter_map(|copy| copy.map()) {
             let begins: Vec<IrValue<'c>> = map.tensor_box.begins().collect();
             let mut here = HashMap::new();
             for begin in begins {
@@ -305,6 +309,9 @@ impl<'c> Role<'_, 'c> {
                 _ => ring.fetch(self.emit, &coordinates),
             };
         }
+        if self.carries && ring.has_vectors() {
+            return self.carry(ring);
+        }
         let stage = ring.next_free(self.emit)?;
         match self.leads {
             _ if coordinates.is_empty() => {}
@@ -318,9 +325,6 @@ impl<'c> Role<'_, 'c> {
                 self.emit.ir.location = gathered.map.location();
                 self.gather(gathered, copy.buffer, stage)?;
             }
-        }
-        if ring.is_of_vectors() {
-            return self.carry(ring, stage);
         }
         ring.begun(self.emit)
     }

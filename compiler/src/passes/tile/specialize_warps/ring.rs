@@ -15,12 +15,14 @@ use super::emit::{Emit, Slot};
 use super::gather::Pending;
 use super::split;
 use super::vectors::Vector;
-use crate::passes::ir_utils::{attributes, defining_op, erase, replace_all_uses, users};
+use crate::passes::ir_utils::{
+    attributes, defining_op, erase, is_in_block, replace_all_uses, users,
+};
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, results_of,
 };
-use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{WARP, WARPGROUP};
 use cutec_dialects::tile::cost_model::rounds_fetched;
@@ -259,9 +261,24 @@ impl<'c> Ring<'c> {
         })
     }
 
-    /// Whether the lanes of a warp fill it.
-    pub fn is_of_vectors(&self) -> bool {
+    /// Whether the lanes of a warp fill some of it.
+    pub fn has_vectors(&self) -> bool {
         self.vectors().next().is_some()
+    }
+
+    /// What the warp of its own begins of it, or what the others do.
+    pub fn begun_by(&self, carrying: bool) -> impl Iterator<Item = &Copy<'c>> {
+        let carried = |copy: &&Copy<'c>| self.beside || matches!(copy.by, By::Warp(_));
+        (self.copies.iter()).filter(move |copy| carried(copy) == carrying)
+    }
+
+    /// Whether all of its products stand in the body of its loop, which carries no sums of theirs.
+    fn is_waited_for(&self) -> bool {
+        let mut dots = self.copies.iter().flat_map(|copy| &copy.dots);
+        dots.all(|dot| {
+            let mut takers = users(result_of(*dot, 0)).into_iter();
+            is_in_block(*dot, self.block) && !takers.any(|op| ScfOp::Yield.is(op))
+        })
     }
 
     /// Whether two warps split some of it.
@@ -310,16 +327,17 @@ impl<'c> Ring<'c> {
             .ok_or_else(|| SemError::Illegal("has no barriers".into()))
     }
 
-    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and released by each warpgroup, of
-    /// all blocks that it is sent to, or by each warp.
+    /// Initialises the barriers: a stage is filled by one thread and its bytes, or by those that gather, and by the warp that brings vectors, and
+    /// released by each warpgroup, of all blocks that it is sent to, or by each warp.
     pub fn init(&self, emit: &Emit<'c>, warpgroups: i64) -> Result<(), SemError> {
         let Barriers {
             full, empty, split, ..
         } = self.barriers()?;
         let filling = match self.is_gathered() {
             true => WARPGROUP,
-            false => 1,
+            false => i64::from(self.copies.iter().any(|copy| copy.map().is_some())),
         };
+        let filling = filling + i64::from(self.has_vectors());
         let releasing = match self.by_warps {
             true => warpgroups * WARPGROUP / WARP,
             false => warpgroups,
@@ -451,11 +469,10 @@ impl<'c> Ring<'c> {
 
     /// Rounds of its loop that are fetched into L2 while the launch ahead ends, where so many blocks share a multiprocessor.
     pub fn rounds_fetched(&self, blocks: i64) -> i64 {
-        let has_windows = |map: &ByMap<'c>| map.tensor_box.has_windows();
-        let maps = self.copies.iter().map(Copy::map);
-        let plain = maps
-            .into_iter()
-            .all(|map| map.is_some_and(|map| !has_windows(map)));
+        let plain = self.begun_by(false).all(|copy| {
+            let map = copy.map();
+            map.is_some_and(|map| !map.tensor_box.has_windows())
+        });
         let extents = self.copies[0].dots.first().and_then(|dot| {
             let dot = tile::Dot::of(*dot)?;
             let [a, c] = [dot.a(), dot.c()].map(|value| tile_of(dot.op(), value).ok());

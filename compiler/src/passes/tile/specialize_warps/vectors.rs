@@ -43,45 +43,49 @@ const AT_ONCE: usize = 8;
 struct Line<'c> {
     load: tile::Load<'c>,
     shape: Vec<i64>,
-    /// The stage of the buffer, and the lane's element in both.
-    stage: IrValue<'c>,
+    buffer: IrValue<'c>,
+    /// The lane's element.
     number: IrValue<'c>,
     /// How many lanes have one.
     lanes: i64,
 }
 
 impl<'c> Role<'_, 'c> {
-    /// Loads the vectors of a ring to a stage.
-    pub fn carry(&mut self, ring: &Ring<'c>, stage: IrValue<'c>) -> Result<(), SemError> {
+    /// Loads the vectors of a ring to its next stage: the first elements are under way while it waits for that.
+    pub fn carry(&mut self, ring: &Ring<'c>) -> Result<(), SemError> {
         let lane = self.emit.lane();
         let mut lines = Vec::new();
         for (buffer, vector) in ring.vectors() {
             let load = vector.load;
             let tile = tile_of(load.op(), load.result());
             let tile = tile.map_err(|(_, message)| SemError::Illegal(message))?;
-            let stage = self.emit.stage(buffer, stage)?;
             for first in (0..tile.size()).step_by(WARP as usize) {
                 let ahead = self.emit.ir.constant(first, "i32");
                 lines.push(Line {
                     load,
                     shape: tile.shape.clone(),
-                    stage,
+                    buffer,
                     number: self.emit.binary(ArithOp::Addi, lane, ahead),
                     lanes: WARP.min(tile.size() - first),
                 });
             }
         }
+        let mut free = None;
         for lines in lines.chunks(AT_ONCE) {
             let mut held = Vec::new();
             for line in lines {
                 self.emit.ir.location = line.load.op().location();
                 held.push(self.element_of_lane(line)?);
             }
+            let stage = match free {
+                Some(stage) => stage,
+                None => *free.insert(ring.next_free(self.emit)?),
+            };
             for (line, value) in lines.iter().zip(held) {
                 let store = |emit: &mut Emit<'c>| {
+                    let to = emit.stage(line.buffer, stage)?;
                     let at = coordinate(emit, &[line.number, emit.ir.constant(0, "i32")]);
-                    emit.ir
-                        .op(CuteOp::MemrefStore, &[value, line.stage, at], &[], &[]);
+                    emit.ir.op(CuteOp::MemrefStore, &[value, to, at], &[], &[]);
                     Ok(())
                 };
                 if line.lanes == WARP {
@@ -93,7 +97,10 @@ impl<'c> Role<'_, 'c> {
                 }
             }
         }
-        ring.filled_by_warp(self.emit, stage)
+        match free {
+            Some(stage) => ring.filled_by_warp(self.emit, stage),
+            None => Ok(()),
+        }
     }
 
     fn element_of_lane(&mut self, line: &Line<'c>) -> Result<IrValue<'c>, SemError> {

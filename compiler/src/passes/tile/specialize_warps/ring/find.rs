@@ -122,7 +122,7 @@ impl<'c> Ring<'c> {
             let alone = beside && copy.map().is_some();
             let of_product = copy.dots.first().copied();
             let together = |(product, ring): &&mut (Option<usize>, Ring<'c>)| {
-                let vectors = !beside || ring.is_of_vectors();
+                let vectors = !beside || ring.has_vectors();
                 let mut others = ring.copies.iter().flat_map(|copy| &copy.dots);
                 let shares = of_product.is_some_and(|dot| others.any(|other| *other == dot));
                 let same = *product == first || shares;
@@ -152,9 +152,11 @@ impl<'c> Ring<'c> {
                 }
             }
         }
-        // Those of a warp of their own are behind the others.
+        // Those of a warp of their own are behind the others, between them those that have something of both.
         let rings = rings.into_iter().map(|(_, ring)| ring);
         let (beside, mut rings): (Vec<_>, Vec<_>) = rings.partition(|ring| ring.beside);
+        let beside = join_vectors(&mut rings, beside);
+        rings.sort_by_key(Ring::has_vectors);
         rings.extend(beside);
         for ring in &mut rings {
             ring.repeats |= stays;
@@ -182,6 +184,27 @@ impl<'c> Ring<'c> {
         overlap(&mut rings, operations)?;
         Ok(rings)
     }
+}
+
+/// Lets the vectors of a loop come in the stages of its operands, so that those that multiply wait once a round, where these are one ring and
+/// each product is waited for where it stands. Gives the rings that are left.
+fn join_vectors<'c>(operands: &mut [Ring<'c>], beside: Vec<Ring<'c>>) -> Vec<Ring<'c>> {
+    let mut left = Vec::new();
+    for mut ring in beside {
+        let mut here = operands.iter_mut().filter(|other| {
+            ring.has_vectors() && other.of_loop.is_some() && other.of_loop == ring.of_loop
+        });
+        match (here.next(), here.next()) {
+            (Some(other), None) if other.is_waited_for() => {
+                for copy in &mut ring.copies {
+                    copy.has_others = true;
+                }
+                other.copies.append(&mut ring.copies);
+            }
+            _ => left.push(ring),
+        }
+    }
+    left
 }
 
 /// What takes a tile that is read, or what is computed of it element by element: products, and others.
