@@ -240,7 +240,7 @@ def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>
   let summary = "Begins to copy a tile of global memory, as `tile.load` takes it, into a stage of a buffer; zeros outside";
   let description = [{
     Neither may the buffer be read nor the view be written before a `tile.wait` for a group with the token. Which
-    mechanism completes the copy follows from `copy`; `tile-lower-tokens` puts its instructions.
+    mechanism completes the copy follows from `copy`; `tile-lower-tokens` puts its instructions. A vector, of a view of one mode, comes as a column.
   }];
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
     OptionalAttr<TypeAttr>:$copy, OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element,

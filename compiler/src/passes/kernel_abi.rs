@@ -188,7 +188,7 @@ pub(super) fn set_launched<'c>(
     set_abi(context, function, &abi)
 }
 
-/// Adds a tensor map of an argument, and the parameter by which the kernel is passed it. The result is
+/// Adds a tensor map of an argument, and the parameter by which the kernel is passed it, if it has not the same one yet. The result is
 /// that parameter: the address of the map's 128 bytes.
 pub fn add_tensor_map<'c>(
     context: &'c Context,
@@ -202,6 +202,12 @@ pub fn add_tensor_map<'c>(
     let Some(entry) = blocks(function, 0).into_iter().next() else {
         return Err(report(function.location(), "a kernel without a body"));
     };
+    let same = abi.tensor_maps.iter().position(|other| *other == map);
+    let is_same =
+        |param: &ParamAbi| matches!(param, ParamAbi::TensorMap { index } if Some(*index) == same);
+    if let Some(at) = abi.params.iter().position(is_same) {
+        return Ok(argument_of(entry, at));
+    }
     abi.params.push(ParamAbi::TensorMap {
         index: abi.tensor_maps.len(),
     });

@@ -62,7 +62,10 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let from = view(op, 0, Space::Gmem)?;
             let count = op.operand_count();
             let to = view(op, count - 2, Space::Smem)?;
-            let shape = buffer_shape(&to)?;
+            let mut shape = buffer_shape(&to)?;
+            if from.layout.rank() == 1 && shape.get(1) == Some(&1) {
+                shape.pop();
+            }
             same("the element type of the buffer", from.ptr.elem, to.ptr.elem)?;
             let tile = TileType::new(to.ptr.elem, &shape);
             on_view(op, &from, (1, count - 3), &tile)

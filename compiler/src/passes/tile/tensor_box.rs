@@ -24,9 +24,9 @@ use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Tree, Width};
 use melior::ir::BlockLike;
 
-/// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode, are multiples
+/// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode and how long it is, are multiples
 /// (CUDA driver API, `cuTensorMapEncodeTiled`).
-const UNIT: i64 = 16;
+pub(super) const UNIT: i64 = 16;
 /// Most modes of a tensor (as above).
 const MOST_MODES: usize = 5;
 
@@ -52,8 +52,8 @@ pub(super) struct TensorBox<'c> {
     /// Extents of the tile along the modes of the tensor, and where it begins.
     tile: Vec<i64>,
     begin: Vec<Begin<'c>>,
-    /// The mode of the tensor that each axis of the tile is.
-    modes: [usize; 2],
+    /// The mode of the tensor that each axis of the tile is; a vector, which is a column, may have no second one.
+    modes: Vec<usize>,
     /// The mode whose elements are neighbours.
     contiguous: usize,
     /// What is asked of L2.
@@ -105,18 +105,20 @@ impl<'c> TensorBox<'c> {
                 arg,
                 tile: vec![rows, windows.channels],
                 begin: Vec::new(),
-                modes: [0, 1],
+                modes: vec![0, 1],
                 contiguous: 1,
                 hints: hints_of(access).of_tensor_maps(),
                 windows: Some(windows),
             });
         }
-        let &[one, other] = &followed.modes[..] else {
-            return Err("only tiles of two axes are boxes".into());
-        };
+        match followed.modes.len() {
+            2 => {}
+            1 if columns == 1 => {}
+            _ => return Err("only tiles of two axes are boxes".into()),
+        }
         let (arg, tensor) = argument(&abi, followed.tensor, function)?;
         let contiguous = mappable(&abi, followed.tensor, tensor)?;
-        if contiguous != one && contiguous != other {
+        if !followed.modes.contains(&contiguous) {
             return Err(format!(
                 "the fastest mode of `{}` is none of the tile's",
                 tensor.name
@@ -127,7 +129,8 @@ impl<'c> TensorBox<'c> {
         for (mode, place) in &followed.sliced {
             begin[*mode] = *place;
         }
-        for (axis, (mode, extent)) in [(one, rows), (other, columns)].into_iter().enumerate() {
+        let extents = [rows, columns];
+        for (axis, (mode, extent)) in followed.modes.iter().copied().zip(extents).enumerate() {
             let value = at.values[axis];
             tile[mode] = extent;
             begin[mode] = match at.is_offset(axis) {
@@ -147,7 +150,7 @@ impl<'c> TensorBox<'c> {
             arg,
             tile,
             begin,
-            modes: [one, other],
+            modes: followed.modes,
             contiguous,
             hints: hints_of(access).of_tensor_maps(),
             windows: None,
@@ -161,7 +164,7 @@ impl<'c> TensorBox<'c> {
 
     /// The axis of the tile whose elements are neighbours in memory.
     pub fn fast(&self) -> usize {
-        usize::from(self.modes[1] == self.contiguous)
+        usize::from(self.modes.get(1) == Some(&self.contiguous))
     }
 
     /// The values that the coordinate of the box is made of.
@@ -223,9 +226,8 @@ impl<'c> TensorBox<'c> {
         let order = self.order();
         let layout = buffer.layout.map_inner(|inner| {
             let modes: Vec<_> = inner.modes().collect();
-            Ok(cutec_layout::Layout::concat(
-                order.map(|mode| modes[mode].clone()),
-            ))
+            let order = order.iter().map(|mode| modes[*mode].clone());
+            Ok(cutec_layout::Layout::concat(order))
         })?;
         let stage = View {
             layout,
@@ -266,14 +268,15 @@ impl<'c> TensorBox<'c> {
     }
 
     /// The axes of the tile in the order of the modes of the tensor.
-    fn order(&self) -> [usize; 2] {
-        match self.modes[0] < self.modes[1] {
-            true => [0, 1],
-            false => [1, 0],
+    fn order(&self) -> &'static [usize] {
+        match self.modes[..] {
+            [_] => &[0],
+            [one, other] if one > other => &[1, 0],
+            _ => &[0, 1],
         }
     }
 
-    /// A buffer of tiles with its axes in the order of the tensor's modes.
+    /// A buffer of tiles with its axes in the order of the tensor's modes, without the second one of a vector that has none.
     pub fn in_order(
         &self,
         ir: &OpBuilder<'c>,
@@ -283,7 +286,9 @@ impl<'c> TensorBox<'c> {
             return Ok(buffer);
         }
         let layout = cute(ir, CuteOp::GetLayout, &[buffer], &Attrs::default())?;
-        let layout = cute(ir, CuteOp::Select, &[layout], &Attrs::mode([1, 0, 2]))?;
+        let modes = self.order().iter().map(|axis| *axis as i64).chain([2]);
+        let modes = Attrs::mode(modes.collect::<Vec<_>>());
+        let layout = cute(ir, CuteOp::Select, &[layout], &modes)?;
         let pointer = cute(ir, CuteOp::GetIter, &[buffer], &Attrs::default())?;
         cute(ir, CuteOp::MakeView, &[pointer, layout], &Attrs::default())
     }

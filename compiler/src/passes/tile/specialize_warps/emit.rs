@@ -43,7 +43,10 @@ impl<'c> Emit<'c> {
     /// A stage of a buffer.
     pub fn stage(&self, buffer: IrValue<'c>, stage: IrValue<'c>) -> Result<IrValue<'c>, SemError> {
         let any = Vars::default().fresh(Width::I32, 1);
-        let coord = self.ir.val_type(&Val::coord([None, None, Some(any)]));
+        let missing = || SemError::Illegal("the buffer has no stages".into());
+        let axes = view_of(buffer).ok_or_else(missing)?.layout.rank() - 1;
+        let coord = std::iter::repeat_n(None, axes).chain([Some(any)]);
+        let coord = self.ir.val_type(&Val::coord(coord));
         let coord = self.ir.value(CuteOp::MakeCoord, &[stage], &[], coord);
         self.cute(CuteOp::Slice, &[buffer, coord], &Attrs::default())
     }

@@ -245,7 +245,7 @@ fn of_function<'c>(
         first.unwrap_or(rings.len())
     };
     let of_products = &rings[..behind(|ring| ring.beside)];
-    let carried = &rings[behind(|ring| ring.beside || ring.has_vectors())..];
+    let carried = &rings[behind(|ring| ring.beside || ring.is_carried())..];
     let first = emit.equal(thread, 0);
     emit.only_if(first, |emit| {
         for ring in &rings {

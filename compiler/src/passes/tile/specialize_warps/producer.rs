@@ -85,9 +85,9 @@ pub(super) fn role<'c>(
                 .extend(elements.iter().cloned());
         }
     }
-    let reads = reads_of(rings, carries, epilogue, &around);
+    let early = Early::of(rings, carries, epilogue, &around);
     // What the launch ahead may write says where it lies.
-    if fetches.is_some() && !reads.is_empty() {
+    if fetches.is_some() && early.reads_memory {
         return Ok(());
     }
     for ring in rings {
@@ -126,7 +126,7 @@ pub(super) fn role<'c>(
                 leads,
                 threads,
                 places,
-                reads,
+                early: early.operations,
                 elements: HashMap::new(),
             };
             role.block(body)
@@ -174,58 +174,59 @@ pub(super) fn role<'c>(
     }
 }
 
-/// What the role computes where the kernel does, and not again in loops inside: the elements of tensors that it reads, and quotients
-/// of which it follows where windows lie.
-fn reads_of<'c>(
-    rings: &[Ring<'c>],
-    carries: bool,
-    epilogue: &[PiecewiseLoad<'c>],
-    around: &HashSet<usize>,
-) -> HashSet<usize> {
-    let mut needed: Vec<IrValue<'c>> = epilogue.iter().flat_map(PiecewiseLoad::begins).collect();
-    let mut of_windows: Vec<IrValue<'c>> = Vec::new();
-    for copy in rings.iter().flat_map(|ring| ring.begun_by(carries)) {
-        match &copy.by {
-            By::Map(map) => {
-                needed.extend(map.tensor_box.begins());
-                if map.tensor_box.has_windows() {
-                    of_windows.extend(map.tensor_box.begins());
+/// What the role computes where the kernel does, and not again in loops inside: the elements of tensors that it reads, and quotients, which
+/// LLVM does not always move out of a loop.
+struct Early {
+    operations: HashSet<usize>,
+    reads_memory: bool,
+}
+
+impl Early {
+    fn of<'c>(
+        rings: &[Ring<'c>],
+        carries: bool,
+        epilogue: &[PiecewiseLoad<'c>],
+        around: &HashSet<usize>,
+    ) -> Self {
+        let mut needed: Vec<IrValue<'c>> =
+            epilogue.iter().flat_map(PiecewiseLoad::begins).collect();
+        for copy in rings.iter().flat_map(|ring| ring.begun_by(carries)) {
+            match &copy.by {
+                By::Map(map) => needed.extend(map.tensor_box.begins()),
+                By::Gather(gathered) => needed.extend(gathered.places.numbers.iter().copied()),
+                By::Warp(vector) => needed.extend(operands_of(vector.load.op())),
+            }
+            let ancestors = std::iter::successors(parent(copy.op), |op| parent(*op));
+            for op in ancestors.filter(|op| around.contains(&operation_key(*op))) {
+                match ScfOp::of(op) {
+                    Some(ScfOp::For) => needed.extend(operands_of(op).take(3)),
+                    Some(ScfOp::If) => needed.extend(operands_of(op).take(1)),
+                    _ => {}
                 }
             }
-            By::Gather(gathered) => needed.extend(gathered.places.numbers.iter().copied()),
-            By::Warp(vector) => needed.extend(operands_of(vector.load.op())),
         }
-        let ancestors = std::iter::successors(parent(copy.op), |op| parent(*op));
-        for op in ancestors.filter(|op| around.contains(&operation_key(*op))) {
-            match ScfOp::of(op) {
-                Some(ScfOp::For) => needed.extend(operands_of(op).take(3)),
-                Some(ScfOp::If) => needed.extend(operands_of(op).take(1)),
-                _ => {}
+        let mut seen = HashSet::new();
+        let mut early = Early {
+            operations: HashSet::new(),
+            reads_memory: false,
+        };
+        while let Some(value) = needed.pop() {
+            let Some(op) = defining_op(value).filter(|op| seen.insert(operation_key(*op))) else {
+                continue;
+            };
+            let reads = CuteOp::MemrefLoad.is(op);
+            let divides = matches!(
+                ArithOp::of(op),
+                Some(ArithOp::Divsi | ArithOp::Remsi | ArithOp::Divui | ArithOp::Remui)
+            );
+            early.reads_memory |= reads;
+            if reads || divides {
+                early.operations.insert(operation_key(op));
             }
+            needed.extend(operands_of(op));
         }
+        early
     }
-    let (mut seen, mut reads) = (HashSet::new(), HashSet::new());
-    while let Some(value) = needed.pop() {
-        let Some(op) = defining_op(value).filter(|op| seen.insert(operation_key(*op))) else {
-            continue;
-        };
-        if CuteOp::MemrefLoad.is(op) {
-            reads.insert(operation_key(op));
-        }
-        needed.extend(operands_of(op));
-    }
-    seen.clear();
-    while let Some(value) = of_windows.pop() {
-        let Some(op) = defining_op(value).filter(|op| seen.insert(operation_key(*op))) else {
-            continue;
-        };
-        // LLVM moves none out of a loop.
-        if let Some(ArithOp::Divsi | ArithOp::Remsi) = ArithOp::of(op) {
-            reads.insert(operation_key(op));
-        }
-        of_windows.extend(operands_of(op));
-    }
-    reads
 }
 
 pub(super) struct Role<'a, 'c> {
@@ -254,8 +255,8 @@ pub(super) struct Role<'a, 'c> {
     pub threads: Threads<'c>,
     /// The elements of tiles that are needed for that, by the operation that gives the tile.
     places: HashMap<usize, Vec<Place>>,
-    /// What is computed where the kernel does, see [`reads_of`].
-    reads: HashSet<usize>,
+    /// What is computed where the kernel does, see [`Early`].
+    early: HashSet<usize>,
     /// Elements of tiles that are computed.
     pub elements: HashMap<(usize, Place), IrValue<'c>>,
 }
@@ -278,7 +279,7 @@ impl<'c> Role<'_, 'c> {
             } else if let Some(places) = self.places.get(&operation_key(op)).cloned() {
                 self.emit.ir.location = op.location();
                 self.elements_of(op, &places)?;
-            } else if self.reads.contains(&operation_key(op)) {
+            } else if self.early.contains(&operation_key(op)) {
                 self.emit.ir.location = op.location();
                 self.value(result_of(op, 0));
             } else if self.around.contains(&operation_key(op)) {
@@ -309,17 +310,11 @@ impl<'c> Role<'_, 'c> {
                 _ => ring.fetch(self.emit, &coordinates),
             };
         }
-        if self.carries && ring.has_vectors() {
-            return self.carry(ring);
+        if self.carries && ring.is_carried() {
+            return self.carry(ring, &coordinates);
         }
         let stage = ring.next_free(self.emit)?;
-        match self.leads {
-            _ if coordinates.is_empty() => {}
-            None => ring.fill(self.emit, stage, &coordinates)?,
-            Some(leads) => self
-                .emit
-                .only_if(leads, |emit| ring.fill(emit, stage, &coordinates))?,
-        }
+        self.begin_copies(ring, stage, &coordinates)?;
         for copy in &ring.copies {
             if let By::Gather(gathered) = &copy.by {
                 self.emit.ir.location = gathered.map.location();
@@ -327,6 +322,22 @@ impl<'c> Role<'_, 'c> {
             }
         }
         ring.begun(self.emit)
+    }
+
+    /// Begins the copies by tensor maps to a stage, if there are any.
+    pub fn begin_copies(
+        &mut self,
+        ring: &Ring<'c>,
+        stage: IrValue<'c>,
+        coordinates: &[Vec<Vec<IrValue<'c>>>],
+    ) -> Result<(), SemError> {
+        match self.leads {
+            _ if coordinates.is_empty() => Ok(()),
+            None => ring.fill(self.emit, stage, coordinates),
+            Some(leads) => self
+                .emit
+                .only_if(leads, |emit| ring.fill(emit, stage, coordinates)),
+        }
     }
 
     fn fill_for_epilogue(&mut self, load: &PiecewiseLoad<'c>) -> Result<(), SemError> {

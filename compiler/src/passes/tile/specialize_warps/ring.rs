@@ -43,6 +43,8 @@ pub(super) struct Copy<'c> {
     pub has_others: bool,
     /// Whether there are stages for its small parts as well.
     pub split: bool,
+    /// Whether it is a vector, which threads read beside products.
+    pub is_vector: bool,
 }
 
 /// How a tile comes to a ring.
@@ -262,8 +264,13 @@ impl<'c> Ring<'c> {
     }
 
     /// Whether the lanes of a warp fill some of it.
-    pub fn has_vectors(&self) -> bool {
+    pub fn is_carried(&self) -> bool {
         self.vectors().next().is_some()
+    }
+
+    /// Whether it is what comes beside operands, and vectors.
+    pub fn is_of_vectors(&self) -> bool {
+        self.beside && self.copies.iter().all(|copy| copy.is_vector)
     }
 
     /// What the warp of its own begins of it, or what the others do.
@@ -337,7 +344,7 @@ impl<'c> Ring<'c> {
             true => WARPGROUP,
             false => i64::from(self.copies.iter().any(|copy| copy.map().is_some())),
         };
-        let filling = filling + i64::from(self.has_vectors());
+        let filling = filling + i64::from(self.is_carried());
         let releasing = match self.by_warps {
             true => warpgroups * WARPGROUP / WARP,
             false => warpgroups,

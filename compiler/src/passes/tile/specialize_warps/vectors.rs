@@ -3,6 +3,7 @@
 //! multiply, as many rounds ahead as there are stages.
 use super::super::emits::Emits;
 use super::super::smem_tile::bytes_of;
+use super::super::stage_operands::ALIGN;
 use super::super::types::tile_of;
 use super::elements::coordinate;
 use super::emit::Emit;
@@ -31,7 +32,7 @@ impl<'c> Vector<'c> {
         let loaded = column.map_or(Some(taken), |op| operands_of(op).next())?;
         Some(Vector {
             load: tile::Load::defining(loaded)?,
-            bytes: bytes_of(write.buffer()),
+            bytes: (bytes_of(write.buffer()) + ALIGN - 1) / ALIGN * ALIGN,
         })
     }
 }
@@ -51,8 +52,12 @@ struct Line<'c> {
 }
 
 impl<'c> Role<'_, 'c> {
-    /// Loads the vectors of a ring to its next stage: the first elements are under way while it waits for that.
-    pub fn carry(&mut self, ring: &Ring<'c>) -> Result<(), SemError> {
+    /// Loads the vectors of a ring to its next stage, beside those that tensor maps bring: the first elements are under way while it waits for that.
+    pub fn carry(
+        &mut self,
+        ring: &Ring<'c>,
+        coordinates: &[Vec<Vec<IrValue<'c>>>],
+    ) -> Result<(), SemError> {
         let lane = self.emit.lane();
         let mut lines = Vec::new();
         for (buffer, vector) in ring.vectors() {
@@ -79,7 +84,11 @@ impl<'c> Role<'_, 'c> {
             }
             let stage = match free {
                 Some(stage) => stage,
-                None => *free.insert(ring.next_free(self.emit)?),
+                None => {
+                    let stage = ring.next_free(self.emit)?;
+                    self.begin_copies(ring, stage, coordinates)?;
+                    *free.insert(stage)
+                }
             };
             for (line, value) in lines.iter().zip(held) {
                 let store = |emit: &mut Emit<'c>| {

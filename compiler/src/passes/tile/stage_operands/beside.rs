@@ -15,14 +15,17 @@ use super::super::pingpong::in_turn;
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::specialize_warps::{ancestor_in, map_copy};
+use super::super::tensor_box::{TensorBox, UNIT};
 use super::super::types::{Failed, present, tile_of};
-use super::{Arrives, Staging, allocate_view};
+use super::{ALIGN, Arrives, Staging, allocate_view};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
     replace_all_uses, set_attribute, users,
 };
 use crate::passes::remark;
-use cutec_dialects::builder::{Insertion, IrBlock, IrOp, OpBuilder, operands_of, results_of};
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, results_of,
+};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
@@ -36,8 +39,6 @@ pub(in crate::passes::tile) const BESIDE: &str = "tile.beside";
 
 /// The most elements of a vector, of which a lane of the warp holds its part on their way to shared memory.
 const LONGEST: i64 = 512;
-/// Alignment of a stage, in bytes.
-const ALIGN: i64 = 128;
 
 impl<'c> Staging<'c> {
     /// Stages what the loops of a kernel load beside their operands, behind which these are staged. Those that gather operands
@@ -78,7 +79,7 @@ impl<'c> Staging<'c> {
                         ),
                     }
                 } else if self.is_vector(load, &tile) {
-                    self.by_warp(load, &tile, body)?;
+                    self.vector(load, &tile, body)?;
                 }
             }
         }
@@ -112,7 +113,51 @@ impl<'c> Staging<'c> {
         Ok(matrices().unwrap_or((buffer, None)))
     }
 
-    /// Lets a tensor map bring a whole tile.
+    /// Lets a tensor map bring a vector, or the lanes of a warp.
+    fn vector(
+        &self,
+        load: tile::Load<'c>,
+        tile: &TileType,
+        body: IrBlock<'c>,
+    ) -> Result<(), Failed<'c>> {
+        let place = load.op().location();
+        let brought = match self.boxed_vector(load, tile) {
+            Ok(buffer) => {
+                self.by_map(load, tile, (buffer, None), body)?;
+                "a tensor map brings it for the rounds to come".to_owned()
+            }
+            Err(why) => {
+                self.by_warp(load, tile, body)?;
+                format!(
+                    "a warp of its own loads it for the rounds to come, and brings it through shared memory: {why}"
+                )
+            }
+        };
+        let (size, elem) = (tile.size(), tile.elem.language_name());
+        let message = format!("a vector of {size} {elem}: {brought}");
+        remark(place, message);
+        Ok(())
+    }
+
+    /// The buffer for a vector.
+    ///
+    /// # Errors
+    /// Why no tensor map brings it, as a clause.
+    fn boxed_vector(&self, load: tile::Load<'c>, tile: &TileType) -> Result<View, String> {
+        if load.fill().is_some() {
+            return Err("a tensor map fills with zeros".into());
+        }
+        if tile.elem.bytes_of(tile.size()) % UNIT != 0 {
+            return Err(format!("a tensor map brings multiples of {UNIT} bytes"));
+        }
+        let column = column_of(tile);
+        let tensor_box = TensorBox::of(load.op(), self.function, &column.shape)?;
+        let buffer = buffer_of(&column);
+        let atom = tensor_box.load(&buffer);
+        atom.map(|_| buffer).map_err(|error| error.to_string())
+    }
+
+    /// Lets a tensor map bring a whole tile, or a vector.
     fn by_map(
         &self,
         load: tile::Load<'c>,
@@ -126,14 +171,15 @@ impl<'c> Staging<'c> {
         let allocated = allocate_view(&ir, &buffer);
         ir.insertion = Insertion::Before(op);
         let stage = ir.constant(0, "i32");
-        let arrives = self.fill_by_map(&ir, op, tile, (allocated, &buffer), stage)?;
+        let column = column_of(tile);
+        let arrives = self.fill_by_map(&ir, op, &column, (allocated, &buffer), stage)?;
         if let Arrives::Later(begun) = &arrives {
             set_attribute(present(op, defining_op(*begun))?, BESIDE, ir.unit());
         }
         arrives.wait(&ir);
-        let read = self.read(&ir, (allocated, stage), tile, copy);
+        let read = self.read(&ir, (allocated, stage), &column, copy);
         let taken = match load.fill() {
-            None => read,
+            None => reshaped(&ir, read, [&column, tile]),
             Some(fill) => outside::filled(&ir, (load, tile), read, fill)
                 .map_err(|error| (op, error.to_string()))?,
         };
@@ -170,28 +216,16 @@ impl<'c> Staging<'c> {
             shape: vec![tile.size(), 1],
             ..tile.clone()
         };
-        remark(
-            op.location(),
-            format!(
-                "a vector of {} {}: a warp of its own loads it for the rounds to come, and brings it through shared memory",
-                tile.size(),
-                tile.elem.language_name()
-            ),
-        );
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = op.location();
         let buffer = allocate_view(&ir, &buffer_of(&column));
         ir.insertion = Insertion::Before(present(op, next_operation(op))?);
         let stage = ir.constant(0, "i32");
-        let shaped = |ir: &OpBuilder<'c>, from, to: &TileType| match column.shape == tile.shape {
-            true => from,
-            false => ir.value(TileOp::Reshape, &[from], &[], to.ir(ir.context())),
-        };
         let read = self.read(&ir, (buffer, stage), &column, None);
-        replace_all_uses(loaded, shaped(&ir, read, tile));
+        replace_all_uses(loaded, reshaped(&ir, read, [&column, tile]));
         let reads = present(op, defining_op(read))?;
         ir.insertion = Insertion::Before(reads);
-        let written = shaped(&ir, loaded, &column);
+        let written = reshaped(&ir, loaded, [tile, &column]);
         let mark = [(BESIDE, ir.unit())];
         ir.op(TileOp::Write, &[written, buffer, stage], &mark, &[]);
         sink(reads, tile.size(), body);
@@ -199,15 +233,32 @@ impl<'c> Staging<'c> {
     }
 }
 
-/// A buffer of one stage for a column.
-fn buffer_of(column: &TileType) -> View {
-    let rows = column.shape[0];
-    let bytes = column.elem.bytes_of(rows);
-    let stage = (bytes + ALIGN - 1) / ALIGN * ALIGN / column.elem.bytes();
-    let modes = [(rows, 1), (1, rows), (1, stage)];
+/// A tile as a matrix: of one axis a column.
+fn column_of(tile: &TileType) -> TileType {
+    let mut column = tile.clone();
+    if let &[extent] = &tile.shape[..] {
+        column.shape = vec![extent, 1];
+    }
+    column
+}
+
+/// A tile of the shape of the first type in that of the second.
+fn reshaped<'c>(ir: &OpBuilder<'c>, tile: IrValue<'c>, [from, to]: [&TileType; 2]) -> IrValue<'c> {
+    match from.shape == to.shape {
+        true => tile,
+        false => ir.value(TileOp::Reshape, &[tile], &[], to.ir(ir.context())),
+    }
+}
+
+/// A buffer of one stage for a column, or for a row.
+fn buffer_of(vector: &TileType) -> View {
+    let [rows, columns] = [vector.shape[0], vector.shape[1]];
+    let bytes = vector.elem.bytes_of(vector.size());
+    let stage = (bytes + ALIGN - 1) / ALIGN * ALIGN / vector.elem.bytes();
+    let modes = [(rows, 1), (columns, rows), (1, stage)];
     let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
     let layout = AnyLayout::Plain(Layout::concat(modes));
-    View::new(column.elem, Space::Smem, ALIGN, layout)
+    View::new(vector.elem, Space::Smem, ALIGN, layout)
 }
 
 /// Moves what reads a tile, and what is computed of that alone, in front of what first takes it. So nothing waits for the tile, or holds

@@ -58,7 +58,7 @@ pub(super) fn deepen<'c>(
     let least: i64 = least.sum();
     let share = i64::from(target.max_smem) / sharing.1.max(1);
     for ring in beside {
-        ring.stages = match ring.has_vectors() {
+        ring.stages = match ring.is_of_vectors() {
             true => OF_VECTORS,
             false => ((share - others - least) / ring.bytes()).clamp(0, OF_TILES),
         };

@@ -73,6 +73,7 @@ impl<'c> Ring<'c> {
             }
             let stage = view_of(buffer).and_then(|view| tile_in(&view));
             let (tile, _) = stage.ok_or((op, "copies to no buffer of stages".to_string()))?;
+            let is_vector = beside && tile.shape.contains(&1);
             let by = match atom {
                 Some(atom) => {
                     let share = multicast.share(op).cloned();
@@ -116,13 +117,14 @@ impl<'c> Ring<'c> {
                 dots,
                 has_others: !others.is_empty(),
                 split,
+                is_vector,
             };
             // The vectors of a loop come together, a tile beside products by itself. The factors of a product come together, and so do those of
             // others which it shares one with: a thread waits for all of them once.
-            let alone = beside && copy.map().is_some();
+            let alone = beside && !copy.is_vector;
             let of_product = copy.dots.first().copied();
             let together = |(product, ring): &&mut (Option<usize>, Ring<'c>)| {
-                let vectors = !beside || ring.has_vectors();
+                let vectors = !beside || ring.is_of_vectors();
                 let mut others = ring.copies.iter().flat_map(|copy| &copy.dots);
                 let shares = of_product.is_some_and(|dot| others.any(|other| *other == dot));
                 let same = *product == first || shares;
@@ -156,7 +158,7 @@ impl<'c> Ring<'c> {
         let rings = rings.into_iter().map(|(_, ring)| ring);
         let (beside, mut rings): (Vec<_>, Vec<_>) = rings.partition(|ring| ring.beside);
         let beside = join_vectors(&mut rings, beside);
-        rings.sort_by_key(Ring::has_vectors);
+        rings.sort_by_key(Ring::is_carried);
         rings.extend(beside);
         for ring in &mut rings {
             ring.repeats |= stays;
@@ -192,7 +194,7 @@ fn join_vectors<'c>(operands: &mut [Ring<'c>], beside: Vec<Ring<'c>>) -> Vec<Rin
     let mut left = Vec::new();
     for mut ring in beside {
         let mut here = operands.iter_mut().filter(|other| {
-            ring.has_vectors() && other.of_loop.is_some() && other.of_loop == ring.of_loop
+            ring.is_of_vectors() && other.of_loop.is_some() && other.of_loop == ring.of_loop
         });
         match (here.next(), here.next()) {
             (Some(other), None) if other.is_waited_for() => {
