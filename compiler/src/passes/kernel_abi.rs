@@ -353,11 +353,17 @@ module attributes {gpu.container_module} {
         set_block_size(&context, function, 128).expect("a legal ABI");
         let parameter = add_tensor_map(&context, function, map(0)).expect("a legal map");
         assert_eq!(parameter.r#type().to_string(), "!llvm.ptr");
-        add_tensor_map(&context, function, map(0)).expect("a second map of the tensor");
+        let other = TensorMapAbi {
+            box_extents: vec![64, 8],
+            ..map(0)
+        };
+        add_tensor_map(&context, function, other.clone()).expect("a second map of the tensor");
+        let again = add_tensor_map(&context, function, map(0)).expect("a map that it has");
+        assert_eq!(again, parameter);
         assert!(module.as_operation().verify());
         let abi = pipeline::kernel_abi(&module, &options, "copy.mlir").expect("a complete ABI");
         let kernel = &abi.kernels[0];
-        assert_eq!(kernel.tensor_maps, [map(0), map(0)]);
+        assert_eq!(kernel.tensor_maps, [map(0), other]);
         assert_eq!(
             kernel.params[2..],
             [
