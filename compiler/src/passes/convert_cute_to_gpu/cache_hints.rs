@@ -1,6 +1,7 @@
 //! Cache hints of accesses to global memory, as modifiers and an operand of PTX.
 use super::Lowering;
 use super::predicated::Inputs;
+use crate::passes::remark;
 use cutec_dialects::builder::{Insertion, IrValue, OpBuilder};
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::{Evict, Hints};
@@ -41,9 +42,22 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    /// Those of `cp.async`, which says by itself through which cache it goes.
+    /// Those of a bulk copy or a copy by a tensor map, which goes through no cache of a multiprocessor.
     pub(super) fn hints_of_copy(&mut self, inputs: &mut Inputs<'c>) -> Text {
         self.text(None, true, inputs)
+    }
+
+    /// Those of `cp.async`, which says by itself through which cache it goes, without a priority: the assemblers of CUDA 13.0 to 13.3 and of drivers
+    /// of these versions read the policy of a `cp.async` from a register that they never set, and the instruction traps on sm_90.
+    pub(super) fn hints_of_cp_async(&mut self, inputs: &mut Inputs<'c>) -> Text {
+        if self.hints.evict.is_some() {
+            let message = "`cp.async` gets no priority in L2 (`evict`): assemblers before CUDA 13.4 make an instruction of it that traps";
+            remark(self.emitter.ir.location, message);
+        }
+        let evict = self.hints.evict.take();
+        let text = self.text(None, true, inputs);
+        self.hints.evict = evict;
+        text
     }
 
     fn text(&mut self, cache: Option<&str>, reads: bool, inputs: &mut Inputs<'c>) -> Text {

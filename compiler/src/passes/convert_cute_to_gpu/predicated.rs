@@ -195,7 +195,7 @@ impl<'c> Lowering<'c> {
             let ignore = ir.value(ArithOp::Xori, &[pred, yes], &[], ir.ty("i1"));
             format!(", {}", inputs.add(ignore, "b"))
         });
-        let hints = self.hints_of_copy(&mut inputs);
+        let hints = self.hints_of_cp_async(&mut inputs);
         let text = format!(
             "{}{} [{to}], [{from}], {}{}{};",
             copy.ptx(),
