@@ -1,5 +1,5 @@
 """Random loops of products at tile level that do more than multiply: factors of other rounds, products under conditions, sums and copies of
-factors, tiles that are added, tiles that a loop carries.
+factors, tiles that are added, tiles that a loop carries, scales of rounds.
 
 A statement of a loop adds text to its body and a term to the reference of what it changes, a sum over rounds or over elements of k. Sizes are
 numbers here, so that rounds are, too.
@@ -93,7 +93,39 @@ class Loops:
             return f"{sums} += dot({a}, {b});", f"{of_a} * {of_b}"
         if kind < 0.75:
             return f"{sums} -= dot({a}, {b});", f"-{of_a} * {of_b}"
-        return f"{sums} = fma(dot({a}, {b}), 0.5, {sums});", f"0.5 * {of_a} * {of_b}"
+        if kind < 0.85 or self.rounds == 0:
+            return f"{sums} = fma(dot({a}, {b}), 0.5, {sums});", f"0.5 * {of_a} * {of_b}"
+        scales = [self.scale() for _ in range(self.rng.choice([1, 1, 2]))]
+        text, element = (" * ".join(parts) for parts in zip(*scales))
+        return f"{sums} = fma(dot({a}, {b}), {text}, {sums});", f"{element} * {of_a} * {of_b}"
+
+    def scale(self):
+        """What the product of a round is multiplied by: a number for each row, for each column, or for all; a tile and its element at (i, j)."""
+        rng, name, tile_type = self.rng, f"w{len(self.params)}", self.rng.choice(["f32", "f32", "f16", "bf16"])
+        all_of = f"{name}_rounds"
+        around = (lambda text: text) if tile_type == "f32" else (lambda text: f"f32({text})")
+        kind = rng.choice(["rows", "rows", "columns", "one"])
+        if kind == "one":
+            self.params.append(f"{name}: tensor<{tile_type}, {all_of}>")
+            self.data.append(f"let {name} = random<{tile_type}>({self.rounds});")
+            return around(f"reshape({name}.tile(1, t), 1, 1)"), f"{name}[l / {self.bk}]"
+        own, extent, tile, place, element = ("m", self.m, self.bm, "tile.m", "i + 0") if kind == "rows" else ("n", self.n, self.bn, "0", "j + 0")
+        shape = f"{tile}, 1" if kind == "rows" else f"1, {tile}"
+        if rng.random() < 0.5:
+            # Of a round side by side with or without a promise that helps, or apart.
+            apart, ld = rng.random() < 0.2, extent + rng.choice([0, 8])
+            self.params.append(f"{name}: tensor<{tile_type}, ({own}, {all_of}){'' if apart else f' : (1, {name}_ld)'}>")
+            if not apart and rng.random() < 0.7:
+                self.promises.append(f"{name}_ld % 8 == 0")
+            self.data.append(f"let {name} = random<{tile_type}>(({extent}, {self.rounds}){'' if apart else f' : (1, {ld})'});")
+            if kind == "rows" and rng.random() < 0.5:
+                return around(f"{name}.tile(({tile}, 1), ({place}, t))"), f"{name}[{element}, l / {self.bk}]"
+            return around(f"reshape({name}[_, t].tile({tile}, {place}), {shape})"), f"{name}[{element}, l / {self.bk}]"
+        self.params.append(f"{name}: tensor<{tile_type}, ({all_of}, {own})>")
+        if rng.random() < 0.7:
+            self.promises.append(f"{own} % 8 == 0")
+        self.data.append(f"let {name} = random<{tile_type}>({self.rounds}, {extent});")
+        return around(f"reshape({name}[t, _].tile({tile}, {place}), {shape})"), f"{name}[l / {self.bk}, {element}]"
 
     def loop(self, number):
         """A loop, and what it adds to the references."""

@@ -179,6 +179,49 @@ impl TileLayout {
         Ok(sides.map(|(threads, values)| TileLayout::of_modes(&threads, &values, to)))
     }
 
+    /// What the threads hold of a part of `shape` of extents `to`, at any multiple of these; `None` where some of them hold nothing of it.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn of_part(&self, shape: &[i64], to: &[i64]) -> Result<Option<Self>, String> {
+        // How many of a mode lie in the part.
+        let inside = |mode: &Mode| match mode.along {
+            Some((axis, step)) if to[axis] < shape[axis] => {
+                let inside = (to[axis] / step).clamp(1, mode.extent);
+                let even = step >= to[axis] || to[axis] % step == 0 && mode.extent % inside == 0;
+                even.then_some(inside)
+            }
+            _ => Some(mode.extent),
+        };
+        let (threads, values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
+        let all = threads.iter().all(|mode| inside(mode) == Some(mode.extent));
+        let values = values.into_iter().map(|mode| {
+            let extent = inside(&mode)?;
+            Some(Mode { extent, ..mode })
+        });
+        let values: Option<Vec<Mode>> = values.collect();
+        let part = values.filter(|_| all).map(|mut values| {
+            values.retain(|mode| mode.extent > 1);
+            TileLayout::of_modes(&threads, &values, to)
+        });
+        Ok(part.filter(|part| part.check(to).is_ok()))
+    }
+
+    /// So many tiles of a shape side by side along an axis, each thread with what it has of each.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn joined(&self, shape: &[i64], axis: usize, count: i64) -> Result<Self, String> {
+        let (threads, mut values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
+        values.push(Mode {
+            extent: count,
+            along: Some((axis, shape[axis])),
+        });
+        let mut whole = shape.to_vec();
+        whole[axis] *= count;
+        Ok(TileLayout::of_modes(&threads, &values, &whole))
+    }
+
     /// `threads` threads side by side along the axis that is fast in memory, each with vectors of `vector`
     /// elements where the shape allows it; what is left of the threads goes along the other axes, or
     /// holds the same.
@@ -503,6 +546,26 @@ mod tests {
         );
         let rows = layout("((8),(2,3)):((1),(8,16))");
         assert_eq!(rows.reshaped(&[16, 3], &[6, 8]), Ok(None));
+    }
+
+    #[test]
+    fn a_part_has_the_same_threads() {
+        // Sums of a warpgroup: halves of columns, every second column, and halves of rows, which are other warps'.
+        let sums = layout("((4,8,4),(2,2,8)):((128,1,16),(64,8,512))");
+        let shape = [64, 64];
+        let half = sums.of_part(&shape, &[64, 32]).unwrap().unwrap();
+        assert_eq!(half, layout("((4,8,4),(2,2,4)):((128,1,16),(64,8,512))"));
+        assert_eq!(
+            half.joined(&[64, 32], 1, 2).unwrap().tv().size(),
+            sums.tv().size()
+        );
+        assert_eq!(sums.of_part(&shape, &[32, 64]).unwrap(), None);
+        let pairs = sums.reshaped(&shape, &[64, 32, 2]).unwrap().unwrap();
+        let second = pairs.of_part(&[64, 32, 2], &[64, 32, 1]).unwrap().unwrap();
+        assert_eq!(second.values(), 16);
+        assert_eq!(second.joined(&[64, 32, 1], 2, 2).unwrap().values(), 32);
+        // One column of pairs is of one thread.
+        assert_eq!(sums.of_part(&shape, &[64, 1]).unwrap(), None);
     }
 
     #[test]

@@ -49,6 +49,91 @@ impl Body {
         Ok(self.tile(call, elem, vec![columns, rows]))
     }
 
+    /// The part of a tile of this shape at a multiple of it.
+    ///
+    /// # Errors
+    /// When it is none of the tile.
+    #[track_caller]
+    pub fn part(
+        &mut self,
+        x: impl Into<Value>,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = i64>,
+    ) -> Result<Value> {
+        let (x, operation) = (x.into(), "part");
+        let shape: Vec<i64> = shape.into_iter().collect();
+        let at: Vec<i64> = at.into_iter().collect();
+        let (elem, whole) = self.shaped(operation, &x)?;
+        check_shape(operation, &shape)?;
+        for found in [shape.len(), at.len()] {
+            if found != whole.len() {
+                return Err(fail(Problem::Rank {
+                    operation,
+                    of: "axes",
+                    expected: whole.len(),
+                    found,
+                }));
+            }
+        }
+        for ((at, extent), end) in at.iter().zip(&shape).zip(&whole) {
+            if *at < 0 || at % extent != 0 || at + extent > *end {
+                return Err(fail(Problem::Shapes {
+                    operation,
+                    rule: "a multiple of the part's shape inside of the tile",
+                    expected: whole.clone(),
+                    found: shape,
+                }));
+            }
+        }
+        let tuple = |numbers: &[i64]| tree::tuple(numbers.iter().copied().map(tree::int).collect());
+        let args = [x.expr(), tuple(&shape), tuple(&at)];
+        let call = tree::call(tree::name(operation), args);
+        Ok(self.tile(call, elem, shape))
+    }
+
+    /// Tiles of one type and shape side by side along an axis.
+    ///
+    /// # Errors
+    /// When they are not of one type and shape, or have no such axis.
+    #[track_caller]
+    pub fn join(&mut self, parts: impl IntoIterator<Item = Value>, axis: usize) -> Result<Value> {
+        let operation = "join";
+        let mut all: Option<(Elem, Vec<i64>)> = None;
+        let mut args = Vec::new();
+        for part in parts {
+            let (elem, shape) = self.shaped(operation, &part)?;
+            match &all {
+                Some((first, _)) if *first != elem => {
+                    return Err(fail(Problem::types(operation, *first, elem)));
+                }
+                Some((_, first)) if *first != shape => {
+                    return Err(fail(Problem::Shapes {
+                        operation,
+                        rule: "tiles of one shape",
+                        expected: first.clone(),
+                        found: shape,
+                    }));
+                }
+                _ => all = Some((elem, shape)),
+            }
+            args.push(tree::arg(part.expr()));
+        }
+        let Some((elem, mut shape)) = all else {
+            return Err(fail(Problem::Rank {
+                operation,
+                of: "tiles",
+                expected: 1,
+                found: 0,
+            }));
+        };
+        let at = self.axis(operation, axis, shape.len())?;
+        shape[axis] *= args.len() as i64;
+        check_shape(operation, &shape)?;
+        args.push(tree::named("axis", tree::int(at)));
+        let call = tree::call_with(tree::name(operation), args);
+        Ok(self.tile(call, elem, shape))
+    }
+
     /// Another shape of as many elements, in their order with the last axis the fastest.
     ///
     /// # Errors

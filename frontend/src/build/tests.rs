@@ -144,6 +144,11 @@ fn wrong_calls_say_what_was_expected_and_found() {
         said(body.reduce(Reduction::Add, &at, 0)),
         said(body.transpose(&a)),
         said(body.reshape(&a, [32, 3])),
+        said(body.part(&a, [32], [16])),
+        said(body.part(&a, [32], [0, 0])),
+        said(body.join([a.clone(), narrow.clone()], 0)),
+        said(body.join([a.clone(), short.clone()], 0)),
+        said(body.join([], 0)),
         said(body.broadcast(&a, [8, 32])),
         said(body.dot(&a, &a)),
         said(body.dot(&square, &bytes)),
@@ -409,7 +414,7 @@ fn step(body: &mut Body, values: &mut Vec<Value>, [what, a, b, c]: [u8; 4]) {
         Some(Round::Zero),
         Some(Round::Up),
     ];
-    let result = match what % 40 {
+    let result = match what % 42 {
         0 => body.add(x, y),
         1 => body.sub(x, y),
         2 => body.mul(x, y),
@@ -450,6 +455,11 @@ fn step(body: &mut Body, values: &mut Vec<Value>, [what, a, b, c]: [u8; 4]) {
                 Ok([body.add(&held, &z)?])
             })
             .map(|[held]| held),
+        39 => {
+            let at = shape().map(|extent| i64::from(a % 3) * extent);
+            body.part(x, shape(), at)
+        }
+        40 => body.join([x, y], usize::from(b % 2)),
         _ => body.zeros(elem, shape()),
     };
     if let Ok(value) = result {

@@ -22,7 +22,7 @@ use super::types::{
     tile_of, view_of,
 };
 use crate::passes::ir_utils::{
-    Kernel, clone, declared_block_size, defining_op, for_each_kernel, replace_all_uses,
+    Kernel, clone, declared_block_size, defining_op, erase, for_each_kernel, replace_all_uses,
     set_operand, string_attribute, users,
 };
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
@@ -168,11 +168,13 @@ impl<'c> Assignment<'c> {
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
         for (number, op) in operations.iter().enumerate() {
             let class = |value: Option<IrValue<'c>>| value.and_then(|value| classes.class(value));
-            if let Some(reshaping_op) = tile::Reshaping::of(*op) {
-                let sides = [reshaping_op.input(), reshaping_op.result()];
-                for side in sides.into_iter().map(Some).filter_map(class) {
-                    reshaping.entry(side).or_default().push(number);
-                }
+            for side in sides_of(*op)
+                .into_iter()
+                .flatten()
+                .map(Some)
+                .filter_map(class)
+            {
+                reshaping.entry(side).or_default().push(number);
             }
             let held = tile::Access::of(*op).map(|access| access.tile);
             if let Some(held) = class(held) {
@@ -299,14 +301,13 @@ impl<'c> Assignment<'c> {
             self.pending.remove(&number);
             from = number + 1;
             let op = self.operations[number];
-            let Some(reshaping) = tile::Reshaping::of(op) else {
+            let Some([input, result]) = sides_of(op) else {
                 continue;
             };
-            let (input, result) = (reshaping.input(), reshaping.result());
             let (before, after) = (self.layout(input), self.layout(result));
             let (known, layout, wanted) = match (TileOp::of(op), before, after) {
                 (
-                    Some(TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape),
+                    Some(TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape | TileOp::Join),
                     None,
                     Some(layout),
                 ) => (result, layout, input),
@@ -316,7 +317,9 @@ impl<'c> Assignment<'c> {
                         | TileOp::Fold
                         | TileOp::Transpose
                         | TileOp::Reshape
-                        | TileOp::Recast,
+                        | TileOp::Recast
+                        | TileOp::Slice
+                        | TileOp::Join,
                     ),
                     Some(layout),
                     None,
@@ -446,6 +449,8 @@ impl<'c> Assignment<'c> {
                 value.set_type(tile.with_layout(layout.clone()).ir(context));
             }
         }
+        // Others still look at all operations.
+        let mut replaced = Vec::new();
         for op in &self.operations {
             match TileOp::of(*op) {
                 Some(TileOp::Dot) => {
@@ -482,22 +487,41 @@ impl<'c> Assignment<'c> {
                         convert_result(context, *op, 0, given)?;
                     }
                 }
-                Some(TileOp::Reduce | TileOp::Fold | TileOp::Transpose | TileOp::Reshape) => {
-                    let reshaping = present(*op, tile::Reshaping::of(*op))?;
-                    match follows(*op, reshaping.input(), reshaping.result())? {
+                Some(
+                    TileOp::Reduce
+                    | TileOp::Fold
+                    | TileOp::Transpose
+                    | TileOp::Reshape
+                    | TileOp::Slice
+                    | TileOp::Join,
+                ) => {
+                    let [input, result] = present(*op, sides_of(*op))?;
+                    match follows(*op, input, result)? {
                         Some(given) => {
                             for index in 0..op.result_count() {
                                 convert_result(context, *op, index, given.clone())?;
                             }
                         }
-                        None => reshape_by_gather(context, *op, reshaping)?,
+                        None => {
+                            reshape_by_gather(context, *op, [input, result])?;
+                            replaced.push(*op);
+                        }
                     }
                 }
                 _ => {}
             }
         }
+        replaced.into_iter().for_each(erase);
         Ok(())
     }
+}
+
+/// The tiles of an operation of which one says how the other is spread: what it takes, of parts that are joined the first, and what it gives.
+fn sides_of(op: IrOp<'_>) -> Option<[IrValue<'_>; 2]> {
+    let reshaping = tile::Reshaping::of(op).map(|op| [op.input(), op.result()]);
+    let slice = || tile::Slice::of(op).map(|op| [op.input(), op.result()]);
+    let join = || tile::Join::of(op).and_then(|op| Some([*op.parts().first()?, op.result()]));
+    reshaping.or_else(slice).or_else(join)
 }
 
 /// What a `tile.recast` does.
@@ -538,6 +562,17 @@ fn seen_from<'c>(
             layout.renamed(&from.shape, &to.shape, name).map(Some)
         }
         Some(TileOp::Reshape) => layout.reshaped(&from.shape, &to.shape),
+        // Of parts one that is joined is smaller.
+        Some(TileOp::Slice | TileOp::Join) if from.size() >= to.size() => {
+            layout.of_part(&from.shape, &to.shape)
+        }
+        Some(TileOp::Join) => {
+            let mut axes = 0..to.shape.len();
+            let axis = axes.find(|axis| from.shape[*axis] < to.shape[*axis]);
+            let axis = axis.unwrap_or(0);
+            let count = to.shape[axis] / from.shape[axis];
+            layout.joined(&from.shape, axis, count).map(Some)
+        }
         _ => layout.reduced(&from.shape, &to.shape).map(Some),
     };
     result.map_err(|message| (op, message))

@@ -82,6 +82,13 @@ impl<'c> LayoutClasses<'c> {
                     self.join(operands_of(op).next(), Some(result_of(op, 0)));
                 }
             }
+            // A thread has of each part the same elements.
+            KnownOp::Tile(TileOp::Join) => {
+                let parts: Vec<IrValue<'c>> = operands_of(op).collect();
+                for part in &parts {
+                    self.join(parts.first().copied(), Some(*part));
+                }
+            }
             KnownOp::Tile(TileOp::Gather) => {
                 self.join(
                     tile::Gather::of(op).map(tile::Gather::index),
@@ -126,7 +133,6 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Print
                 | TileOp::ConvertLayout
                 | TileOp::Slice
-                | TileOp::Join
                 | TileOp::CopyAsync
                 | TileOp::GatherAsync
                 | TileOp::Commit

@@ -1,31 +1,33 @@
-//! A reshaped tile that threads cannot keep as they hold it: what `tile-assign-layouts` makes of its `tile.reshape`.
-use super::types::{Failed, tile_of};
-use crate::passes::ir_utils::{erase, replace_all_uses};
+//! A reshaped tile, or a part of one, that threads cannot keep as they hold it: what `tile-assign-layouts` makes of its `tile.reshape` or `tile.slice`.
+use super::types::{Failed, offsets_of, tile_of};
+use crate::passes::ir_utils::replace_all_uses;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block, result_of,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{ArithOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, TileOp};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 
-/// A tile of another shape whose threads hold other elements: they are gathered, each by the number that it has.
+/// A tile of another shape whose threads hold other elements: they are gathered, each by the number that it has, or by its place in the whole. Nothing
+/// uses the operation then.
 pub(super) fn reshape_by_gather<'c>(
     context: &'c Context,
     op: IrOp<'c>,
-    reshaping: tile::Reshaping<'c>,
+    [input, result]: [IrValue<'c>; 2],
 ) -> Result<(), Failed<'c>> {
-    let (from, to) = (
-        tile_of(op, reshaping.input())?,
-        tile_of(op, reshaping.result())?,
-    );
+    let (from, to) = (tile_of(op, input)?, tile_of(op, result)?);
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
     let places = to.with_elem(Elem::I32).ir(context);
     let word = ir.ty("i32");
-    let axes: Vec<usize> = (0..to.shape.len())
-        .filter(|axis| to.shape[*axis] > 1)
-        .collect();
+    let offsets = match TileOp::Slice.is(op) {
+        true => Some(offsets_of(op).map_err(|message| (op, message))?),
+        false => None,
+    };
+    // One at least, for a map takes tiles.
+    let long = (0..to.shape.len()).filter(|axis| to.shape[*axis] > 1 || to.size() == 1);
+    let axes: Vec<usize> = long.collect();
     let along: Vec<IrValue<'c>> = axes
         .iter()
         .map(|axis| {
@@ -45,30 +47,39 @@ pub(super) fn reshape_by_gather<'c>(
         inside.value(op, &[one, by], &[], word)
     };
     let add = |one, other| inside.value(ArithOp::Addi, &[one, other], &[], word);
-    // The number of the element, the last axis the fastest, and the index that its coordinate has in the tile, of which the
-    // first is.
-    let mut number = inside.constant(0, "i32");
-    for (at, axis) in axes.iter().enumerate() {
-        let weight = to.shape[axis + 1..].iter().product();
-        number = add(
-            number,
-            binary(ArithOp::Muli, argument_of(block, at), weight),
-        );
-    }
+    // The index of an element in the tile, of which the first axis is the fastest.
     let mut index = inside.constant(0, "i32");
-    for axis in (0..from.shape.len()).filter(|axis| from.shape[*axis] > 1) {
-        let weight = from.shape[axis + 1..].iter().product();
-        let at = binary(ArithOp::Divui, number, weight);
-        let at = binary(ArithOp::Remui, at, from.shape[axis]);
-        let stride = from.shape[..axis].iter().product();
-        index = add(index, binary(ArithOp::Muli, at, stride));
+    if let Some(offsets) = offsets {
+        for (axis, offset) in offsets.into_iter().enumerate() {
+            let at = axes.iter().position(|of| *of == axis);
+            let at = at.map_or_else(|| inside.constant(0, "i32"), |at| argument_of(block, at));
+            let at = binary(ArithOp::Addi, at, offset);
+            let stride = from.shape[..axis].iter().product();
+            index = add(index, binary(ArithOp::Muli, at, stride));
+        }
+    } else {
+        // By its number, the last axis the fastest.
+        let mut number = inside.constant(0, "i32");
+        for (at, axis) in axes.iter().enumerate() {
+            let weight = to.shape[axis + 1..].iter().product();
+            number = add(
+                number,
+                binary(ArithOp::Muli, argument_of(block, at), weight),
+            );
+        }
+        for axis in (0..from.shape.len()).filter(|axis| from.shape[*axis] > 1) {
+            let weight = from.shape[axis + 1..].iter().product();
+            let at = binary(ArithOp::Divui, number, weight);
+            let at = binary(ArithOp::Remui, at, from.shape[axis]);
+            let stride = from.shape[..axis].iter().product();
+            index = add(index, binary(ArithOp::Muli, at, stride));
+        }
     }
     inside.op(TileOp::Yield, &[index], &[], &[]);
     let map = ir.op_with_regions(TileOp::Map, &along, &[], &[places], vec![region]);
-    let operands = [reshaping.input(), result_of(map, 0)];
-    let ty = reshaping.result().r#type();
+    let operands = [input, result_of(map, 0)];
+    let ty = result.r#type();
     let gathered = ir.value(TileOp::Gather, &operands, &[], ty);
-    replace_all_uses(reshaping.result(), gathered);
-    erase(op);
+    replace_all_uses(result, gathered);
     Ok(())
 }

@@ -21,6 +21,7 @@ mod element;
 mod gather;
 mod launch;
 mod map;
+mod parts;
 mod place;
 mod shape;
 mod variables;

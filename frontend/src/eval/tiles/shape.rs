@@ -34,13 +34,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 other => return self.expected("an integer", other, expr.span),
             }
         }
-        let size = shape
-            .iter()
-            .try_fold(1i64, |size, extent| size.checked_mul(*extent));
+        self.check_size(&shape, span)?;
+        Ok(shape)
+    }
+
+    /// Whether a tile may have so many elements.
+    pub(super) fn check_size(&mut self, shape: &[i64], span: Span) -> Result<()> {
+        let mut extents = shape.iter();
+        let size = extents.try_fold(1i64, |size, extent| size.checked_mul(*extent));
         match size {
-            Some(1..=MOST_ELEMENTS) => Ok(shape),
+            Some(1..=MOST_ELEMENTS) => Ok(()),
             _ => {
-                let message = format!("a tile of shape {}", shape_text(&shape));
+                let message = format!("a tile of shape {}", shape_text(shape));
                 let label = format!("expected at most {MOST_ELEMENTS} elements");
                 self.error(codes::ILLEGAL_OPERATION, span, message, label)
             }
