@@ -257,7 +257,7 @@ def generate(level, seed, count):
     for number in range(count):
         kind = KINDS[level][number % len(KINDS[level])]
         kernels.append(kind(rng, f"{kind.__name__}_{number}"))
-    return f'// seed {seed}\nimport "std/gemm_sm80.cute";\n' + "".join(kernels)
+    return f'// seed {seed}\nimport "std/gemm_sm80.cute";\nimport "std/tiles.cute";\n' + "".join(kernels)
 
 
 def main():

@@ -147,6 +147,44 @@ class Program:
         self.define(x.shape[::-1], f"transpose({x.name})", x.at("j", "i"))
         return True
 
+    def apart(self):
+        """A part of a tile at a multiple of its shape, a half, or every second element along an axis."""
+        x = self.pick()
+        axis = self.rng.randrange(2)
+        half = tuple(extent // 2 if at == axis else extent for at, extent in enumerate(x.shape))
+        which, kind = self.rng.randrange(2), self.rng.random()
+        if kind < 0.6 and x.shape[axis] % 2 == 0:
+            index = "ij"[axis]
+            name, place = self.rng.choice([("split", f"{index} + {which * half[axis]}"), ("deinterleave", f"2 * {index} + {which}")])
+            self.define(half, f"{name}<{axis}>({x.name})[{which}]", x.at(*(place if at == axis else "ij"[at] for at in range(2))))
+            return True
+        shape = tuple(extent // self.rng.choice([by for by in (1, 2, 4, 3, extent) if extent % by == 0]) for extent in x.shape)
+        at = tuple(extent * self.rng.randrange(whole // extent) for extent, whole in zip(shape, x.shape))
+        self.define(shape, f"part({x.name}, {shape}, {at})", x.at(f"i + {at[0]}", f"j + {at[1]}"))
+        return True
+
+    def together(self):
+        """Two tiles side by side along an axis, or in turn."""
+        x = self.pick(lambda shape: max(shape) <= 64)
+        y = x and self.pick(lambda shape: shape == x.shape)
+        if y is None:
+            return False
+        axis = self.rng.randrange(2)
+        extent, index = x.shape[axis], "ij"[axis]
+        shape = tuple(2 * length if at == axis else length for at, length in enumerate(x.shape))
+
+        def at(tile, place):
+            return tile.at(*(place if of == axis else "ij"[of] for of in range(2)))
+
+        # The remainders keep the indices from saying how far they run.
+        aside = f"(if {index} < {extent} {{ {at(x, f'{index} % {extent}')} }} else {{ {at(y, f'{index} % {extent}')} }})"
+        kernel, element = self.rng.choice([
+            (f"join({x.name}, {y.name}, axis = {axis})", aside), (f"concat<{axis}>({x.name}, {y.name})", aside),
+            (f"interleave<{axis}>({x.name}, {y.name})",
+             f"(if {index} % 2 == 0 {{ {at(x, f'{index} / 2')} }} else {{ {at(y, f'{index} / 2')} }})")])
+        self.define(shape, kernel, element)
+        return True
+
     def broadcast(self):
         x = self.pick(lambda shape: 1 in shape)
         if x is None:
@@ -378,7 +416,7 @@ def tiles(rng, name):
     program = Program(rng, name)
     program.load()
     steps = [program.load, program.constant, program.unary, program.binary, program.reduce, program.transpose,
-             program.broadcast, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
+             program.broadcast, program.apart, program.together, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
              program.sliding, program.nested, program.nest, program.read_back]
     for _ in range(rng.randint(3, 9)):
         while not rng.choice(steps)():
