@@ -195,7 +195,7 @@ class Program:
 
     def factors(self):
         def whole(shape):
-            return all(extent >= 8 for extent in shape)
+            return all(extent in EXTENTS for extent in shape)
         a = self.pick(whole)
         b = a and self.pick(lambda shape: whole(shape) and shape[1] == a.shape[1])
         return a, b
@@ -215,7 +215,7 @@ class Program:
 
     def product(self):
         """A loop over loaded operands that adds to a tile, or to zeros."""
-        start = self.pick(lambda shape: min(shape) >= 16)
+        start = self.pick(lambda shape: all(extent in EXTENTS[1:] for extent in shape))
         shape = start.shape if start else (self.rng.choice(EXTENTS[1:]), self.rng.choice(EXTENTS[1:]))
         bk, rounds = self.rng.choice([16, 32]), self.rng.randint(0, 4)
         t = self.rng.choice(["f16", "bf16", "f32"])
@@ -311,7 +311,7 @@ class Program:
 
     def loop(self):
         """A tile that is halved and added to in each round."""
-        start = self.pick(lambda shape: min(shape) >= 8)
+        start = self.pick(lambda shape: all(extent in EXTENTS for extent in shape))
         if start is None:
             return False
         rows, columns = start.shape
