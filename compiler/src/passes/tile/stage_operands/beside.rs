@@ -17,6 +17,7 @@ use super::super::smem_tile;
 use super::super::specialize_warps::{ancestor_in, map_copy};
 use super::super::tensor_box::{TensorBox, UNIT};
 use super::super::types::{Failed, present, tile_of};
+use super::super::warpgroup_products::zeros_outside;
 use super::{ALIGN, Arrives, Staging, allocate_view};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
@@ -144,9 +145,7 @@ impl<'c> Staging<'c> {
     /// # Errors
     /// Why no tensor map brings it, as a clause.
     fn boxed_vector(&self, load: tile::Load<'c>, tile: &TileType) -> Result<View, String> {
-        if load.fill().is_some() {
-            return Err("a tensor map fills with zeros".into());
-        }
+        zeros_outside(load.op())?;
         if tile.elem.bytes_of(tile.size()) % UNIT != 0 {
             return Err(format!("a tensor map brings multiples of {UNIT} bytes"));
         }
