@@ -179,6 +179,12 @@ impl TileLayout {
         Ok(sides.map(|(threads, values)| TileLayout::of_modes(&threads, &values, to)))
     }
 
+    /// Whether each thread holds the same elements of a shape in the same order as in another layout, however their modes are nested.
+    pub fn is_as(&self, other: &Self, shape: &[i64]) -> bool {
+        let modes = |of: &Self| Some((of.thread_modes(shape).ok()?, of.value_modes(shape).ok()?));
+        self == other || modes(self).is_some_and(|own| modes(other) == Some(own))
+    }
+
     /// What the threads hold of a part of `shape` of extents `to`, at any multiple of these; `None` where some of them hold nothing of it.
     ///
     /// # Errors
@@ -207,16 +213,26 @@ impl TileLayout {
         Ok(part.filter(|part| part.check(to).is_ok()))
     }
 
-    /// So many tiles of a shape side by side along an axis, each thread with what it has of each.
+    /// So many tiles of a shape side by side along an axis, each thread with what it has of each: parts of a layout are that layout again, where
+    /// the axis begins or ends what a thread has.
     ///
     /// # Errors
     /// Where a mode goes beyond an axis.
     pub fn joined(&self, shape: &[i64], axis: usize, count: i64) -> Result<Self, String> {
         let (threads, mut values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
-        values.push(Mode {
+        let beside = Mode {
             extent: count,
             along: Some((axis, shape[axis])),
-        });
+        };
+        let continued = |mode: &Mode| match mode.along {
+            Some((along, step)) => along == axis && step * mode.extent == shape[axis],
+            None => false,
+        };
+        match values.iter_mut().find(|mode| continued(mode)) {
+            Some(mode) => mode.extent *= count,
+            None if shape[axis] == 1 => values.insert(0, beside),
+            None => values.push(beside),
+        }
         let mut whole = shape.to_vec();
         whole[axis] *= count;
         Ok(TileLayout::of_modes(&threads, &values, &whole))
@@ -555,15 +571,12 @@ mod tests {
         let shape = [64, 64];
         let half = sums.of_part(&shape, &[64, 32]).unwrap().unwrap();
         assert_eq!(half, layout("((4,8,4),(2,2,4)):((128,1,16),(64,8,512))"));
-        assert_eq!(
-            half.joined(&[64, 32], 1, 2).unwrap().tv().size(),
-            sums.tv().size()
-        );
+        assert_eq!(half.joined(&[64, 32], 1, 2).unwrap(), sums);
         assert_eq!(sums.of_part(&shape, &[32, 64]).unwrap(), None);
         let pairs = sums.reshaped(&shape, &[64, 32, 2]).unwrap().unwrap();
         let second = pairs.of_part(&[64, 32, 2], &[64, 32, 1]).unwrap().unwrap();
         assert_eq!(second.values(), 16);
-        assert_eq!(second.joined(&[64, 32, 1], 2, 2).unwrap().values(), 32);
+        assert_eq!(second.joined(&[64, 32, 1], 2, 2).unwrap(), pairs);
         // One column of pairs is of one thread.
         assert_eq!(sums.of_part(&shape, &[64, 1]).unwrap(), None);
     }

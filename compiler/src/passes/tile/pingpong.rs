@@ -248,6 +248,9 @@ fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTur
     })
 }
 
+/// How many times as large the tiles of the products are at most where what is read beside them is large.
+const LARGE: i64 = 4;
+
 /// The elements of a tile as large as those of the products.
 fn whole(value: IrValue, extents: [i64; 2]) -> Option<Elem> {
     let tile = TileType::of(value.r#type()).and_then(Result::ok)?;
@@ -267,6 +270,13 @@ fn is_by_maps<'c>(function: IrOp<'c>, extents: [i64; 2]) -> bool {
         let store = tile::Store::of(op).filter(|store| store.atomic().is_none());
         let value = load.or(store.map(tile::Store::value));
         let Some(elem) = value.and_then(|value| whole(value, extents)) else {
+            // For what is nearly as large beside the sums a thread has no registers.
+            let size = load
+                .and_then(|tile| TileType::of(tile.r#type())?.ok())
+                .map(|tile| tile.size());
+            if size.is_some_and(|size| LARGE * size >= extents[0] * extents[1]) {
+                return false;
+            }
             // What is added to memory or scattered is written by threads.
             if tile::written_view(op).is_some() && store.is_none() {
                 return false;

@@ -176,7 +176,10 @@ pub(super) fn product_of_sums(tile: &TileType, operations: &[IrOp]) -> Option<Ar
         let mma = TileOp::Dot.is(*op).then(|| mma_of(*op).ok()).flatten();
         let mma = mma.filter(|mma| reads_shared_memory(mma))?;
         let layout = operand_layout(&mma, 2, &tile.shape).ok()?;
-        (Some(&layout) == tile.layout.as_ref()).then_some(mma)
+        let of_tile = tile.layout.as_ref();
+        of_tile
+            .is_some_and(|of_tile| layout.is_as(of_tile, &tile.shape))
+            .then_some(mma)
     })
 }
 
