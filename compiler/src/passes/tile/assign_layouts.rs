@@ -167,17 +167,13 @@ impl<'c> Assignment<'c> {
         let mut reshaping: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
         for (number, op) in operations.iter().enumerate() {
-            let class = |value: Option<IrValue<'c>>| value.and_then(|value| classes.class(value));
-            for side in sides_of(*op)
-                .into_iter()
-                .flatten()
-                .map(Some)
-                .filter_map(class)
-            {
+            let class = |value| classes.class(value);
+            let sides = sides_of(*op).into_iter().flatten();
+            for side in sides.filter_map(class) {
                 reshaping.entry(side).or_default().push(number);
             }
             let held = tile::Access::of(*op).map(|access| access.tile);
-            if let Some(held) = class(held) {
+            if let Some(held) = held.and_then(class) {
                 accesses.entry(held).or_default().push(*op);
             }
         }

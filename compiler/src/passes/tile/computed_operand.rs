@@ -122,6 +122,19 @@ pub(super) fn boxed<'c>(
 /// Rows one behind the other, or columns where these are in one piece: what a box is without a swizzle. First in the pieces of a swizzle
 /// where threads would read that with bank conflicts; else in these where a box cannot be as long as a row.
 fn buffers_of(tile: &TileType, fast: usize) -> Vec<View> {
+    let (lines, plain) = plain_buffer(tile, fast);
+    let conflicts = read_of(tile, fast)
+        .is_some_and(|(of, access)| verify(of, &AnyLayout::Plain(lines), &[access]).is_err());
+    let mut buffers = vec![plain];
+    buffers.extend(smem_tile::of_descriptor(tile, fast));
+    if conflicts {
+        buffers.reverse();
+    }
+    buffers
+}
+
+/// Rows one behind the other, or columns, and the buffer of one stage for them.
+pub(super) fn plain_buffer(tile: &TileType, fast: usize) -> (Layout, View) {
     let [rows, columns] = [tile.shape[0], tile.shape[1]];
     let strides = match fast {
         0 => [1, rows],
@@ -131,18 +144,15 @@ fn buffers_of(tile: &TileType, fast: usize) -> Vec<View> {
         Layout::scalar(rows, strides[0]),
         Layout::scalar(columns, strides[1]),
     ]);
-    let stage = (tile.elem.bytes_of(rows * columns) + STAGE - 1) / STAGE * STAGE;
-    let stages = Layout::scalar(1, stage / tile.elem.bytes());
-    let plain = Layout::concat(lines.modes().chain([stages]));
-    let plain = View::new(tile.elem, Space::Smem, STAGE, AnyLayout::Plain(plain));
-    let conflicts = read_of(tile, fast)
-        .is_some_and(|(of, access)| verify(of, &AnyLayout::Plain(lines), &[access]).is_err());
-    let mut buffers = vec![plain];
-    buffers.extend(smem_tile::of_descriptor(tile, fast));
-    if conflicts {
-        buffers.reverse();
-    }
-    buffers
+    let stages = Layout::scalar(1, stage_bytes(tile) / tile.elem.bytes());
+    let plain = AnyLayout::Plain(Layout::concat(lines.modes().chain([stages])));
+    let plain = View::new(tile.elem, Space::Smem, STAGE, plain);
+    (lines, plain)
+}
+
+/// Bytes of a stage of such a buffer, each as aligned as the first.
+pub(super) fn stage_bytes(tile: &TileType) -> i64 {
+    (tile.elem.bytes_of(tile.size()) + STAGE - 1) / STAGE * STAGE
 }
 
 /// How threads read the tile, once it is known how they hold it.

@@ -1,9 +1,8 @@
 //! Vectors that a warp of its own loads, beside the one that begins the copies of operands: each lane loads some of their elements to
 //! registers, what lies outside is what they are filled with, and stores them to a stage. So it waits for memory in place of those that
 //! multiply, as many rounds ahead as there are stages.
+use super::super::computed_operand::stage_bytes;
 use super::super::emits::Emits;
-use super::super::smem_tile::bytes_of;
-use super::super::stage_operands::ALIGN;
 use super::super::types::tile_of;
 use super::elements::coordinate;
 use super::emit::Emit;
@@ -32,7 +31,7 @@ impl<'c> Vector<'c> {
         let loaded = column.map_or(Some(taken), |op| operands_of(op).next())?;
         Some(Vector {
             load: tile::Load::defining(loaded)?,
-            bytes: (bytes_of(write.buffer()) + ALIGN - 1) / ALIGN * ALIGN,
+            bytes: stage_bytes(&tile_of(write.op(), taken).ok()?),
         })
     }
 }

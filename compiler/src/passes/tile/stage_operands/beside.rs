@@ -4,7 +4,7 @@
 //! next round's elements in registers. After: a buffer, and a `tile.read` where the tile, or what is computed of a vector alone, is first needed.
 //! What fills the buffer [`BESIDE`] marks, because a warp of its own does it: a `tile.write` of a vector (`specialize_warps/vectors.rs`), or
 //! the `tile.copy_async` of a whole tile by a tensor map, where there is one.
-use super::super::computed_operand::boxed;
+use super::super::computed_operand::{boxed, plain_buffer};
 use super::super::gathers::GATHERED;
 use super::super::issuable::{control_flow, issuable_numbers, read_only};
 use super::super::known_ops::only_computes;
@@ -18,7 +18,7 @@ use super::super::specialize_warps::{ancestor_in, map_copy};
 use super::super::tensor_box::{TensorBox, UNIT};
 use super::super::types::{Failed, present, tile_of};
 use super::super::warpgroup_products::zeros_outside;
-use super::{ALIGN, Arrives, Staging, allocate_view};
+use super::{Arrives, Staging, allocate_view};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
     replace_all_uses, set_attribute, users,
@@ -27,12 +27,10 @@ use crate::passes::remark;
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, results_of,
 };
-use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::{Val, View};
-use cutec_layout::{AnyLayout, Layout};
 use melior::ir::operation::OperationLike;
 
 /// The attribute of what a warp of its own does: a copy by a tensor map, or a `tile.write`, with the load of what that writes.
@@ -151,7 +149,7 @@ impl<'c> Staging<'c> {
         }
         let column = column_of(tile);
         let tensor_box = TensorBox::of(load.op(), self.function, &column.shape)?;
-        let buffer = buffer_of(&column);
+        let (_, buffer) = plain_buffer(&column, 0);
         let atom = tensor_box.load(&buffer);
         atom.map(|_| buffer).map_err(|error| error.to_string())
     }
@@ -217,7 +215,7 @@ impl<'c> Staging<'c> {
         };
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = op.location();
-        let buffer = allocate_view(&ir, &buffer_of(&column));
+        let buffer = allocate_view(&ir, &plain_buffer(&column, 0).1);
         ir.insertion = Insertion::Before(present(op, next_operation(op))?);
         let stage = ir.constant(0, "i32");
         let read = self.read(&ir, (buffer, stage), &column, None);
@@ -247,17 +245,6 @@ fn reshaped<'c>(ir: &OpBuilder<'c>, tile: IrValue<'c>, [from, to]: [&TileType; 2
         true => tile,
         false => ir.value(TileOp::Reshape, &[tile], &[], to.ir(ir.context())),
     }
-}
-
-/// A buffer of one stage for a column, or for a row.
-fn buffer_of(vector: &TileType) -> View {
-    let [rows, columns] = [vector.shape[0], vector.shape[1]];
-    let bytes = vector.elem.bytes_of(vector.size());
-    let stage = (bytes + ALIGN - 1) / ALIGN * ALIGN / vector.elem.bytes();
-    let modes = [(rows, 1), (columns, rows), (1, stage)];
-    let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
-    let layout = AnyLayout::Plain(Layout::concat(modes));
-    View::new(vector.elem, Space::Smem, ALIGN, layout)
 }
 
 /// Moves what reads a tile, and what is computed of that alone, in front of what first takes it. So nothing waits for the tile, or holds

@@ -50,8 +50,8 @@ use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Alignment of a buffer, in bytes: swizzles repeat within it. Stages of vectors are as aligned.
-pub(super) const ALIGN: i64 = 128;
+/// Alignment of a buffer, in bytes: swizzles repeat within it.
+const ALIGN: i64 = 128;
 /// Registers that a thread keeps for a computed operand: a quarter of those it has. A larger one is read from
 /// shared memory, block by block of k.
 pub(super) const HELD_REGISTERS: i64 = 64;
