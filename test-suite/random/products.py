@@ -17,6 +17,9 @@ class Product:
         self.loop, self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], [], []
         self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
         self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256), (128, 256)])
+        # Few rows, which `wgmma` multiplies with the factors exchanged.
+        if rng.random() < 0.2:
+            self.bm, self.bn = rng.choice([16, 32, 48, 96]), rng.choice([64, 128])
         self.bk = rng.choice([32, 64]) if self.type in SHORT else 32
         self.m, self.n = (8 * rng.randint(1, 40) for _ in range(2))
         self.k = 8 * rng.randint(0, 20)

@@ -13,7 +13,7 @@ use super::computed_operand::is_computed_of_boxes;
 use super::coordinate::Coordinate;
 use super::gathers::Vectors;
 use super::known_ops::checked_ops;
-use super::layout_classes::LayoutClasses;
+use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
 use super::stage_operands::gathered_along;
@@ -22,13 +22,13 @@ use super::types::{
     tile_of, view_of,
 };
 use crate::passes::ir_utils::{
-    Kernel, clone, declared_block_size, defining_op, erase, for_each_kernel, replace_all_uses,
+    Kernel, declared_block_size, defining_op, erase, for_each_kernel, replace_all_uses,
     set_operand, string_attribute, users,
 };
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report, warn};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
@@ -103,27 +103,6 @@ struct Assignment<'c> {
     accesses: HashMap<usize, Vec<IrOp<'c>>>,
     /// Numbers of reshaping operations of which a side has got its layout since they were looked at.
     pending: BTreeSet<usize>,
-}
-
-/// Gives every use of a tile of one number its own: what begins with the same zeros need not be spread alike.
-fn one_for_each_use<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
-    for op in checked_ops(function)? {
-        if !TileOp::Splat.is(op) {
-            continue;
-        }
-        let tile = result_of(op, 0);
-        let ir = OpBuilder::new(context, Insertion::Before(op));
-        let mut first = true;
-        for user in users(tile) {
-            for (index, operand) in operands_of(user).enumerate() {
-                if operand == tile && !std::mem::take(&mut first) {
-                    let again = ir.insert(clone(op));
-                    set_operand(user, index, result_of(again, 0));
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 impl<'c> Assignment<'c> {

@@ -1,12 +1,14 @@
 //! Equivalence classes of tiles that have one layout: operands and results of a map, iteration arguments of a loop.
-use super::known_ops::{KnownOp, known_ops};
+use super::known_ops::{KnownOp, checked_ops, known_ops};
+use super::types::Failed;
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::ir_utils::blocks;
+use crate::passes::ir_utils::{blocks, clone, set_operand, users};
 use cutec_dialects::builder::{
-    IrOp, IrValue, argument_of, operands_of, result_of, results_of, value_key,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of, results_of, value_key,
 };
 use cutec_dialects::ops::tile;
 use cutec_dialects::tile::{TileOp, TileType};
+use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
@@ -160,4 +162,28 @@ impl<'c> LayoutClasses<'c> {
             self.parent[a.max(b)] = a.min(b);
         }
     }
+}
+
+/// Gives every use of a tile of one number its own: what begins with the same zeros need not be spread alike.
+pub(super) fn one_for_each_use<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+) -> Result<(), Failed<'c>> {
+    for op in checked_ops(function)? {
+        if !TileOp::Splat.is(op) {
+            continue;
+        }
+        let tile = result_of(op, 0);
+        let ir = OpBuilder::new(context, Insertion::Before(op));
+        let mut first = true;
+        for user in users(tile) {
+            for (index, operand) in operands_of(user).enumerate() {
+                if operand == tile && !std::mem::take(&mut first) {
+                    let again = ir.insert(clone(op));
+                    set_operand(user, index, result_of(again, 0));
+                }
+            }
+        }
+    }
+    Ok(())
 }

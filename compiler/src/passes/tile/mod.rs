@@ -7,6 +7,7 @@ pub mod convert_packed;
 mod coordinate;
 mod emits;
 mod epilogue_load;
+mod exchange_factors;
 mod gathers;
 pub mod hoist_loads;
 pub mod insert_barriers;

@@ -3,8 +3,9 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
+use super::exchange_factors::Exchanged;
 use super::known_ops::checked_ops;
-use super::layout_classes::LayoutClasses;
+use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::multicast::asked;
 use super::pingpong::{self, Asked};
 use super::raster::lower;
@@ -62,15 +63,17 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             function,
             target,
         } = kernel;
-        let operations = checked_ops(function);
-        let mut operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+        let failed = |(op, message): (IrOp, String)| report(op.location(), message);
+        let mut operations = checked_ops(function).map_err(failed)?;
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
         let mut windows: Vec<IrOp> = operations.clone();
         windows.retain(|op| TileOp::Windows.is(*op));
         operations.retain(|op| TileOp::Dot.is(*op));
         let mut windows = LoadedWindows::all(context, function, windows, &target);
-        let turns = pingpong::decide(context, function, &operations, &target)
-            .map_err(|(op, message)| report(op.location(), message))?;
+        one_for_each_use(context, function).map_err(failed)?;
+        let exchanged = Exchanged::of(context, function, &operations, &target);
+        let exchanged = exchanged.map_err(failed)?;
+        let turns = pingpong::decide(context, function, &operations, &target).map_err(failed)?;
         if operations.is_empty() {
             return of_one_tile(context, function, grid, &target);
         }
@@ -84,6 +87,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         }
         match choice {
             Ok(choice) => {
+                for (dot, reason) in exchanged.products {
+                    remark(dot.location(), reason);
+                }
                 windows.load();
                 choice.apply(context);
                 return set_block_size(context, function, choice.threads);
@@ -94,20 +100,21 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             }
             Err(Some(reason)) => {
                 let ir = OpBuilder::new(context, Insertion::Before(function));
-                let reason = ir.string(&reason);
+                let reason = ir.string(&exchanged.explained(reason));
                 for dot in &operations {
                     set_attribute(*dot, REASON, reason);
                 }
             }
         }
+        let back = exchanged.back(context, function, &operations);
+        back.map_err(failed)?;
         of_one_tile(context, function, grid, &target)?;
         let products = operations
             .into_iter()
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))
             .collect::<Result<Vec<_>, _>>()?;
         if !products.is_empty() {
-            let threads = select(context, function, &products)
-                .map_err(|(dot, message)| report(dot.location(), message))?;
+            let threads = select(context, function, &products).map_err(failed)?;
             set_block_size(context, function, threads)?;
         }
         Ok::<_, Reported>(())

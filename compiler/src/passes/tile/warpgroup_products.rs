@@ -217,7 +217,7 @@ fn product<'c>(
     if b_load.is_none() && gathers[1].is_none() {
         // Each round would wait until all threads have written it ("By `wgmma`").
         if is_prologue(of.b(), dot) {
-            return Err("b is computed of what each round loads: exchange the factors, `transpose(dot(b, a))`, for what is computed of a stays in registers".into());
+            return Err("b is computed of what each round loads, and each round would wait until all threads have written it to shared memory".into());
         }
         buffers[1] = Some(buffer_of_computed(of.b(), &b)?);
         *bytes += b.elem.bytes_of(b.size());
