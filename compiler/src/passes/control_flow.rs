@@ -36,10 +36,15 @@ impl Structure {
 
 /// Whether an operation stands in a loop.
 pub(super) fn in_loop(op: IrOp) -> bool {
+    loops_around(op) > 0
+}
+
+/// In how many loops an operation stands.
+pub(super) fn loops_around(op: IrOp) -> usize {
     let around = std::iter::successors(parent(op), |op| parent(*op));
     around
-        .into_iter()
-        .any(|op| matches!(Structure::of(op), Some(Structure::For | Structure::While)))
+        .filter(|op| matches!(Structure::of(*op), Some(Structure::For | Structure::While)))
+        .count()
 }
 
 /// Where an edge begins or ends.

@@ -345,6 +345,12 @@ pub(super) fn same_block(one: IrOp, other: IrOp) -> bool {
     }
 }
 
+/// The block that an operation stands in.
+pub(super) fn block_of<'c>(op: IrOp<'c>) -> IrBlock<'c> {
+    // SAFETY: the operation is alive and stands in a block, as all do that passes look at.
+    unsafe { BlockRef::from_raw(mlir_sys::mlirOperationGetBlock(op.to_raw())) }
+}
+
 /// The operation around one; `None` around the module.
 pub(super) fn parent<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
     // SAFETY: the operation is alive, and so are those around it.

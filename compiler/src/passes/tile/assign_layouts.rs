@@ -21,6 +21,7 @@ use super::types::{
     self, Failed, differ_in_units, fast_axis, mma_of, operand, present, reads_shared_memory,
     tile_of, view_of,
 };
+use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
     Kernel, declared_block_size, defining_op, erase, for_each_kernel, replace_all_uses,
     set_operand, string_attribute, users,
@@ -28,7 +29,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report, warn};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
@@ -309,7 +310,7 @@ impl<'c> Assignment<'c> {
                 }
                 _ => continue,
             };
-            if self.turned_in_memory(op, known, wanted) {
+            if self.turned_in_memory(op, known, wanted) || self.is_reduced_inside(op, wanted) {
                 continue;
             }
             if let Some(layout) = seen_from(op, known, layout, wanted)? {
@@ -382,6 +383,29 @@ impl<'c> Assignment<'c> {
             (Some(TileOp::Transpose), Some((one, _)), Some((two, _))) => one == two,
             _ => false,
         }
+    }
+
+    /// Whether a loop inside of which an operation does not stand reduces what becomes a tile: where this is spread as the reduction leaves it, it
+    /// is spread anew once, behind the loop.
+    fn is_reduced_inside(&self, op: IrOp<'c>, tile: IrValue<'c>) -> bool {
+        let class = self.classes.class(tile);
+        let reshaping = class.and_then(|class| self.reshaping.get(&class));
+        reshaping.into_iter().flatten().any(|number| {
+            let inside = self.operations[*number];
+            let gives = self.classes.class(result_of(inside, 0)) == class;
+            let input = operands_of(inside).next().filter(|_| gives);
+            let Some(input) = input.filter(|input| self.layout(*input).is_none()) else {
+                return false;
+            };
+            loops_around(op) < loops_around(inside)
+                && match TileOp::of(inside) {
+                    Some(TileOp::Reduce | TileOp::Fold) => true,
+                    Some(TileOp::Transpose | TileOp::Reshape) => {
+                        self.classes.class(input) != class && self.is_reduced_inside(op, input)
+                    }
+                    _ => false,
+                }
+        })
     }
 
     /// How a tile is to be spread for its store, where threads have too few neighbours as it is; for atomic

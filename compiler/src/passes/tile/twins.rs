@@ -8,6 +8,7 @@ use crate::passes::ir_utils::{attributes, defining_op, same_block};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of};
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::tile::{BY_ELEMENT, WINDOWS};
 use cutec_dialects::value::View;
 use cutec_layout::LayoutError;
 use cutec_layout::algebra::select;
@@ -55,6 +56,20 @@ pub(super) fn are_twins(one: IrOp, other: IrOp) -> bool {
     };
     let rest = |load| attributes(load, &["fill", "copy", "swizzle", "hints"]);
     at.along(&OF_TENSOR) == exchanged && rest(one) == rest(other)
+}
+
+/// Whether two loads side by side bring the same tile.
+pub(super) fn are_same(one: IrOp, other: IrOp) -> bool {
+    let (Some(a), Some(b)) = (tile::Load::of(one), tile::Load::of(other)) else {
+        return false;
+    };
+    let rest = |load| {
+        attributes(
+            load,
+            &["fill", "copy", "swizzle", "hints", BY_ELEMENT, WINDOWS],
+        )
+    };
+    same_block(one, other) && a.view() == b.view() && a.at() == b.at() && rest(one) == rest(other)
 }
 
 /// The view of which [`exchanged`] made this one, and the order of its modes.

@@ -9,15 +9,13 @@ use super::super::gathers::GATHERED;
 use super::super::issuable::{control_flow, issuable_numbers, read_only};
 use super::super::known_ops::only_computes;
 use super::super::load_early::is_whole;
-use super::super::matrix_copies::load_of_sums;
 use super::super::outside;
 use super::super::pingpong::in_turn;
-use super::super::result_store::product_of_sums;
-use super::super::smem_tile;
 use super::super::specialize_warps::{ancestor_in, map_copy};
 use super::super::tensor_box::{TensorBox, UNIT};
 use super::super::types::{Failed, present, tile_of};
 use super::super::warpgroup_products::zeros_outside;
+use super::matrices::MatrixRead;
 use super::{Arrives, Staging, allocate_view};
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, erase, hints_of, move_before, next_operation, operations,
@@ -30,7 +28,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
-use cutec_dialects::value::{Val, View};
+use cutec_dialects::value::View;
 use melior::ir::operation::OperationLike;
 
 /// The attribute of what a warp of its own does: a copy by a tensor map, or a `tile.write`, with the load of what that writes.
@@ -54,7 +52,6 @@ impl<'c> Staging<'c> {
             .copied()
             .filter(|op| ScfOp::For.is(*op))
             .collect();
-        all.retain(|op| TileOp::Dot.is(*op));
         for of in loops {
             let body = blocks(of, 0).remove(0);
             let here = operations(body);
@@ -70,7 +67,7 @@ impl<'c> Staging<'c> {
                 }
                 let tile = tile_of(op, load.result())?;
                 if is_whole(op) {
-                    match self.boxed_beside(load, &tile, &all) {
+                    match self.boxed_beside(load, &tile) {
                         Ok(by) => self.by_map(load, &tile, by, body)?,
                         Err(why) => remark(
                             op.location(),
@@ -93,8 +90,7 @@ impl<'c> Staging<'c> {
         &self,
         load: tile::Load<'c>,
         tile: &TileType,
-        dots: &[IrOp<'c>],
-    ) -> Result<(View, Option<Val>), String> {
+    ) -> Result<(View, Option<MatrixRead>), String> {
         if hints_of(load.op()) != Hints::NONE {
             return Err("its cache hints are those of threads".into());
         }
@@ -102,14 +98,10 @@ impl<'c> Staging<'c> {
             return Err("it has more than two axes".into());
         }
         let (tensor_box, buffer) = boxed(load.op(), tile, self.function)?;
-        let fast = tensor_box.fast();
-        let matrices = || {
-            let pieces = smem_tile::of_descriptor(tile, fast)?;
-            tensor_box.load(&pieces).ok()?;
-            let copy = load_of_sums(&product_of_sums(tile, dots)?, &pieces, fast)?;
-            Some((pieces, Some(copy)))
-        };
-        Ok(matrices().unwrap_or((buffer, None)))
+        Ok(match self.matrices(&tensor_box, tile) {
+            Some((pieces, by)) => (pieces, Some(by)),
+            None => (buffer, None),
+        })
     }
 
     /// Lets a tensor map bring a vector, or the lanes of a warp.
@@ -159,7 +151,7 @@ impl<'c> Staging<'c> {
         &self,
         load: tile::Load<'c>,
         tile: &TileType,
-        (buffer, copy): (View, Option<Val>),
+        (buffer, by): (View, Option<MatrixRead>),
         body: IrBlock<'c>,
     ) -> Result<(), Failed<'c>> {
         let op = load.op();
@@ -174,7 +166,7 @@ impl<'c> Staging<'c> {
             set_attribute(present(op, defining_op(*begun))?, BESIDE, ir.unit());
         }
         arrives.wait(&ir);
-        let read = self.read(&ir, (allocated, stage), &column, copy);
+        let (read, reads) = self.read_by(&ir, (allocated, stage), &column, by);
         let taken = match load.fill() {
             None => reshaped(&ir, read, [&column, tile]),
             Some(fill) => outside::filled(&ir, (load, tile), read, fill)
@@ -182,8 +174,8 @@ impl<'c> Staging<'c> {
         };
         replace_all_uses(load.result(), taken);
         erase(op);
-        for value in [taken, read] {
-            sink(present(op, defining_op(value))?, tile.size(), body);
+        for reads in [present(op, defining_op(taken))?, reads] {
+            sink(reads, tile.size(), body);
         }
         Ok(())
     }
@@ -249,7 +241,7 @@ fn reshaped<'c>(ir: &OpBuilder<'c>, tile: IrValue<'c>, [from, to]: [&TileType; 2
 
 /// Moves what reads a tile, and what is computed of that alone, in front of what first takes it. So nothing waits for the tile, or holds
 /// it, while products run that do not need it. Of a vector what is repeated to a whole tile stays.
-fn sink<'c>(read: IrOp<'c>, most: i64, body: IrBlock<'c>) {
+pub(super) fn sink<'c>(read: IrOp<'c>, most: i64, body: IrBlock<'c>) {
     let mut moved = vec![read];
     let here = operations(body);
     let behind = here.iter().skip_while(|op| **op != read).skip(1);

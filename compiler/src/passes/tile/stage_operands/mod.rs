@@ -10,6 +10,7 @@
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod beside;
 mod copies;
+mod matrices;
 
 use super::computed_operand::{boxed, boxes_of, buffer_of_computed};
 use super::coordinate::Coordinate;
@@ -20,23 +21,24 @@ use super::known_ops::checked_ops;
 use super::partition::is_within_warps;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
-use super::twins::{are_twins, exchanged_buffer};
+use super::twins::{are_same, are_twins, exchanged_buffer};
 use super::types::{
     self, Failed, fast_axis, mma_of, present, reads_shared_memory, tensor_of, tile_of,
 };
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, first_of_block, for_each_kernel, function_block_size, hints_of,
-    next_operation, parent, replace_all_uses, same_block, set_attribute, set_operand,
-    string_attribute, users,
+    attributes, block_of, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
+    hints_of, move_before, next_operation, parent, replace_all_uses, same_block, set_attribute,
+    set_operand, string_attribute, users,
 };
 use crate::passes::user_error::user_error;
 pub(super) use beside::BESIDE;
+use beside::sink;
 pub(super) use copies::gathered_along;
 use copies::{Loaders, OperandRead, reaches, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
+    Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, value_key,
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::hints::Hints;
@@ -45,6 +47,7 @@ use cutec_dialects::tile::{BY_ELEMENT, Precision, TRANSPOSED, TileLayout, TileTy
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
+use matrices::MatrixRead;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -73,25 +76,33 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
         ir: OpBuilder::new(context, Insertion::Before(*entry)),
         entry: *entry,
         threads,
+        dots: operations
+            .iter()
+            .copied()
+            .filter(|op| TileOp::Dot.is(*op))
+            .collect(),
         written: written_tensors(&operations),
     };
     // Staging one erases it and what spread it anew.
     operations.retain(|op| matches!(TileOp::of(*op), Some(TileOp::Load | TileOp::Dot)));
-    let mut staged = HashSet::new();
+    let mut gone = HashSet::new();
     for (number, op) in operations.iter().copied().enumerate() {
+        if gone.contains(&operation_key(op)) {
+            continue;
+        }
         match TileOp::of(op) {
-            Some(TileOp::Load) if staged.contains(&number) => {}
             Some(TileOp::Load) => {
-                let behind = (number + 1..).zip(&operations[number + 1..]);
-                let twin = behind
-                    .into_iter()
-                    .find(|(number, other)| !staged.contains(number) && are_twins(op, **other));
-                if staging.load(op, twin.map(|(_, load)| *load))? {
-                    staged.extend(twin.map(|(number, _)| number));
-                }
+                let left = |other: &&IrOp<'c>| !gone.contains(&operation_key(**other));
+                let mut behind = operations[number + 1..].iter().filter(left);
+                let twin = behind.find(|other| are_twins(op, **other)).copied();
+                let same = operations.iter().filter(left);
+                let same = same.filter(|other| **other != op && are_same(op, **other));
+                let same: Vec<IrOp<'c>> = same.copied().collect();
+                gone.extend(staging.load(op, twin, &same)?);
             }
             _ => {
                 for load in boxes_of(op, function) {
+                    gone.insert(operation_key(load));
                     staging.boxed(load)?;
                 }
                 staging.computed(op, 0)?;
@@ -108,21 +119,40 @@ struct Staging<'c> {
     /// The first operation of the kernel.
     entry: IrOp<'c>,
     threads: i64,
+    /// The products.
+    dots: Vec<IrOp<'c>>,
     /// Arguments that the kernel writes, if all of them are known.
     written: Option<HashSet<usize>>,
 }
 
 impl<'c> Staging<'c> {
     /// Stages what a load gives, if products take it, and with it what its twin gives (`twins.rs`), if that can be read from the same
-    /// buffer. Whether it was.
-    fn load(&self, load: IrOp<'c>, twin: Option<IrOp<'c>>) -> Result<bool, Failed<'c>> {
+    /// buffer, and what loads of the `same` tile give to others than products. Gives the keys of those that were.
+    fn load(
+        &self,
+        load: IrOp<'c>,
+        twin: Option<IrOp<'c>>,
+        same: &[IrOp<'c>],
+    ) -> Result<Vec<usize>, Failed<'c>> {
         let loaded = result_of(load, 0);
+        let view = present(load, tile::Load::of(load))?.view();
+        // What is loaded again may be another one where the kernel has written it. A factor that is computed has stages of its own: those of the
+        // other one would be taken until it is, at the end of a round.
+        let of_factors = |other: &IrOp<'c>| {
+            let mut dots = self.dots.iter();
+            dots.any(|dot| boxes_of(*dot, self.function).contains(other))
+        };
+        let mut same = same.to_vec();
+        same.retain(|other| {
+            let multiplied = !products(result_of(*other, 0)).is_empty() || of_factors(other);
+            !multiplied && !self.is_written(view)
+        });
         let products = products(loaded);
         let Some((first, index)) = products.first().copied() else {
             let pinned = ["copy", "swizzle"].into_iter();
             let mut pinned = pinned.filter(|name| load.attribute(name).is_ok());
             return match pinned.next() {
-                None => Ok(false),
+                None => Ok(Vec::new()),
                 Some(name) => {
                     let message = format!(
                         "`{name}` is pinned, but no product takes this tile as it is loaded"
@@ -133,6 +163,11 @@ impl<'c> Staging<'c> {
             };
         };
         let tile = tile_of(load, loaded)?;
+        // The copy begins where the first of them stands.
+        if let Some(first) = first_of(&[&[load], &same[..]].concat()).filter(|first| *first != load)
+        {
+            move_before(load, first);
+        }
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
         let [memory, fast] = fast_axes(load, first, index)?;
@@ -182,6 +217,7 @@ impl<'c> Staging<'c> {
             true => taken.dot,
             false => load,
         });
+        let others = others || !same.is_empty();
         let anchors: Vec<IrOp> = anchors.chain(others.then_some(load)).collect();
         if let Some(first) = first_of(&anchors) {
             ir.insertion = Insertion::Before(first);
@@ -208,12 +244,28 @@ impl<'c> Staging<'c> {
             let read = self.read(&ir, (allocated, stage), &tile, None);
             replace_all_uses(loaded, read);
         }
+        let gone = same.iter().copied().chain(twin).chain([load]);
+        let gone = gone.map(operation_key).collect();
+        for other in same {
+            let (given, body) = (result_of(other, 0), block_of(other));
+            let tile = tile_of(other, given)?;
+            ir.insertion = Insertion::Before(load);
+            ir.location = other.location();
+            let by = match descriptor {
+                true => MatrixRead::of(&tile, (&buffer, fast), &self.dots),
+                false => None,
+            };
+            let (read, reads) = self.read_by(&ir, (allocated, stage), &tile, by);
+            replace_all_uses(given, read);
+            erase(other);
+            sink(reads, tile.size(), body);
+        }
         erase(load);
         if let Some(twin) = twin {
             erase_spread(result_of(twin, 0));
             erase(twin);
         }
-        Ok(twin.is_some())
+        Ok(gone)
     }
 
     /// The products that take what the twin of a load gives, from the buffer of that load with its axes exchanged; `None` where
@@ -373,7 +425,11 @@ impl<'c> Staging<'c> {
         let loaded = result_of(load, 0);
         let tile = tile_of(load, loaded)?;
         let boxed = boxed(load, &tile, self.function);
-        let (_, buffer) = boxed.map_err(|message| (load, message))?;
+        let (tensor_box, buffer) = boxed.map_err(|message| (load, message))?;
+        let (buffer, by) = match self.matrices(&tensor_box, &tile) {
+            Some((pieces, by)) => (pieces, Some(by)),
+            None => (buffer, None),
+        };
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
         let allocated = allocate_view(&ir, &buffer);
@@ -385,7 +441,7 @@ impl<'c> Staging<'c> {
         if let [map] = users(loaded)[..] {
             ir.location = map.location();
         }
-        let read = self.read(&ir, (allocated, stage), &tile, None);
+        let (read, _) = self.read_by(&ir, (allocated, stage), &tile, by);
         replace_all_uses(loaded, read);
         erase(load);
         Ok(())
@@ -519,20 +575,27 @@ impl<'c> Staging<'c> {
     fn read(
         &self,
         ir: &OpBuilder<'c>,
-        (buffer, stage): (IrValue<'c>, IrValue<'c>),
+        from: (IrValue<'c>, IrValue<'c>),
         tile: &TileType,
         copy: Option<Val>,
     ) -> IrValue<'c> {
+        result_of(self.reads(ir, from, tile, copy), 0)
+    }
+
+    /// The operation that reads a tile from a stage.
+    fn reads(
+        &self,
+        ir: &OpBuilder<'c>,
+        (buffer, stage): (IrValue<'c>, IrValue<'c>),
+        tile: &TileType,
+        copy: Option<Val>,
+    ) -> IrOp<'c> {
         let mut attrs = vec![("offsets", ir.i64_array(&vec![0; tile.shape.len()]))];
         if let Some(copy) = copy {
             attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         }
-        ir.value(
-            TileOp::Read,
-            &[buffer, stage],
-            &attrs,
-            tile.ir(ir.context()),
-        )
+        let ty = tile.ir(ir.context());
+        ir.op(TileOp::Read, &[buffer, stage], &attrs, &[ty])
     }
 }
 

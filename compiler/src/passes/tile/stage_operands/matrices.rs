@@ -1,0 +1,104 @@
+//! Reads by `ldmatrix` of what threads hold as a product has its sums or its first factor, or as the transpose of these.
+use super::super::matrix_copies::load_of_sums;
+use super::super::result_store::product_of_sums;
+use super::super::smem_tile;
+use super::super::tensor_box::TensorBox;
+use super::super::twins::exchanged_buffer;
+use super::super::types::{mma_of, operand_layout, reads_shared_memory};
+use super::Staging;
+use super::copies::{OperandRead, read_atom};
+use crate::passes::ir_utils::set_attribute;
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::ops::TileOp;
+use cutec_dialects::tile::{TRANSPOSED, TileType};
+use cutec_dialects::value::{Val, View};
+
+/// Bits of the elements of which a matrix has two in a register, as instructions take these.
+const BITS: i64 = 16;
+
+/// How threads read a tile from a buffer.
+pub(super) struct MatrixRead {
+    copy: Val,
+    /// The transpose as it is read, where that is what a product has.
+    transposed: Option<TileType>,
+}
+
+impl MatrixRead {
+    /// Of a buffer of which an axis is the fast one, for products among these; `None` where threads hold the tile in another way.
+    pub fn of(tile: &TileType, (buffer, fast): (&View, usize), dots: &[IrOp]) -> Option<Self> {
+        let as_it_is = copy_of(tile, (buffer, fast), dots).map(|copy| MatrixRead {
+            copy,
+            transposed: None,
+        });
+        as_it_is.or_else(|| {
+            let &[rows, columns] = &tile.shape[..] else {
+                return None;
+            };
+            let shape = [columns, rows];
+            let layout = tile.layout.as_ref()?;
+            let layout = layout.renamed(&tile.shape, &shape, |axis| 1 - axis).ok()?;
+            let turned = TileType::new(tile.elem, &shape).with_layout(layout);
+            let buffer = exchanged_buffer(buffer).ok()?;
+            Some(MatrixRead {
+                copy: copy_of(&turned, (&buffer, 1 - fast), dots)?,
+                transposed: Some(turned),
+            })
+        })
+    }
+}
+
+fn copy_of(tile: &TileType, (buffer, fast): (&View, usize), dots: &[IrOp]) -> Option<Val> {
+    if let Some(mma) = product_of_sums(tile, dots)
+        && let Some(copy) = load_of_sums(&mma, buffer, fast)
+    {
+        return Some(copy);
+    }
+    dots.iter().find_map(|dot| {
+        let mma = mma_of(*dot).ok()?;
+        let from_registers = OperandRead::of(&mma, 0) == Ok(OperandRead::Ldmatrix);
+        let layout = operand_layout(&mma, 0, &tile.shape).ok()?;
+        let is_held = layout.is_as(tile.layout.as_ref()?, &tile.shape);
+        // Pairs of neighbours are read as fast by vectors, and under other things.
+        let is_across = tile.elem.bits() == BITS && fast == 0;
+        let is_factor = reads_shared_memory(&mma) && from_registers && is_held && is_across;
+        let copy = || read_atom(&mma, 0, tile, buffer, fast).ok().flatten();
+        is_factor.then(copy).flatten()
+    })
+}
+
+impl<'c> Staging<'c> {
+    /// The buffer that a tensor map fills so that matrices are read from it, and how.
+    pub(super) fn matrices(
+        &self,
+        tensor_box: &TensorBox<'c>,
+        tile: &TileType,
+    ) -> Option<(View, MatrixRead)> {
+        let fast = tensor_box.fast();
+        let pieces = smem_tile::of_descriptor(tile, fast)?;
+        tensor_box.load(&pieces).ok()?;
+        let by = MatrixRead::of(tile, (&pieces, fast), &self.dots)?;
+        Some((pieces, by))
+    }
+
+    /// Reads a tile from a stage, by `ldmatrix` or by vectors; gives the tile, and what reads it.
+    pub(super) fn read_by(
+        &self,
+        ir: &OpBuilder<'c>,
+        from: (IrValue<'c>, IrValue<'c>),
+        tile: &TileType,
+        by: Option<MatrixRead>,
+    ) -> (IrValue<'c>, IrOp<'c>) {
+        let (copy, transposed) = match by {
+            Some(by) => (Some(by.copy), by.transposed),
+            None => (None, None),
+        };
+        let reads = self.reads(ir, from, transposed.as_ref().unwrap_or(tile), copy);
+        let read = result_of(reads, 0);
+        if transposed.is_none() {
+            return (read, reads);
+        }
+        set_attribute(reads, TRANSPOSED, ir.unit());
+        let ty = tile.ir(ir.context());
+        (ir.value(TileOp::Transpose, &[read], &[], ty), reads)
+    }
+}
