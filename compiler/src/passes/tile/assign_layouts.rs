@@ -225,11 +225,57 @@ impl<'c> Assignment<'c> {
             None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
             Some(along) => along.unwrap_or((last, 1)),
         };
-        let (fast, vector) = self.memory(value, tile).unwrap_or(by_itself);
-        let layout = TileLayout::blocked(&tile.shape, fast, vector, self.threads);
+        let along = self.memory(value, tile).unwrap_or(by_itself);
+        let layout = match self.by_parts(value, tile, along)? {
+            Some(layout) => layout,
+            None => TileLayout::blocked(&tile.shape, along.0, along.1, self.threads),
+        };
         self.warn_of_copies(value, tile, &layout);
         self.assign(value, layout);
         self.derive()
+    }
+
+    /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part; `None` where parts are not alike, or
+    /// have not something for each thread.
+    fn by_parts(
+        &self,
+        value: IrValue<'c>,
+        tile: &TileType,
+        (fast, vector): (usize, i64),
+    ) -> Result<Option<TileLayout>, Failed<'c>> {
+        let class = self.classes.class(value);
+        let reshaping = class.and_then(|class| self.reshaping.get(&class));
+        let mut parts = Vec::new();
+        for number in reshaping.into_iter().flatten() {
+            let op = self.operations[*number];
+            let slice = tile::Slice::of(op).map(|slice| (slice.input(), slice.result()));
+            let join = || Some((result_of(op, 0), *tile::Join::of(op)?.parts().first()?));
+            let Some((_, part)) = slice
+                .or_else(join)
+                .filter(|(whole, _)| self.classes.class(*whole) == class)
+            else {
+                continue;
+            };
+            parts.push(tile_of(op, part)?.shape);
+        }
+        parts.dedup();
+        let [part] = &parts[..] else {
+            return Ok(None);
+        };
+        let size: i64 = part.iter().product();
+        let mut shorter = (0..part.len()).filter(|axis| part[*axis] != tile.shape[*axis]);
+        let (Some(axis), None) = (shorter.next(), shorter.next()) else {
+            return Ok(None);
+        };
+        if size < self.threads || tile.shape[axis] % part[axis] != 0 {
+            return Ok(None);
+        }
+        let vectors = (0..=vector.ilog2()).rev().map(|power| 1 << power);
+        let vector = vectors.into_iter().find(|vector| size / vector >= self.threads);
+        let layout = TileLayout::blocked(part, fast, vector.unwrap_or(1), self.threads);
+        let whole = layout.joined(part, axis, tile.shape[axis] / part[axis]);
+        let op = defining_op(value).unwrap_or(self.function);
+        whole.map(Some).map_err(|message| (op, message))
     }
 
     /// Warns where threads hold the same, though each could have a part of its own.

@@ -8,6 +8,7 @@
 use super::computed_operand::is_prologue;
 use super::layout_classes::LayoutClasses;
 use super::types::{Failed, pinned_warps, tile_of};
+use super::warpgroup_products::is_for_registers;
 use crate::passes::ir_utils::{
     collect_nested, defining_op, erase, is_unused, name_of, next_operation, replace_all_uses,
     set_operand, users,
@@ -22,8 +23,6 @@ use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 
-/// Bits of the elements that `wgmma` takes from registers as they are computed.
-const BITS: i64 = 16;
 /// Of so many rows of a and of b are multiples what an instruction multiplies.
 const ROWS: i64 = 64;
 const COLUMNS: i64 = 8;
@@ -128,11 +127,8 @@ fn is_possible(dot: IrOp) -> Result<(), String> {
     if is_computed(of.a(), dot) {
         return Err("a is computed of what each round loads".into());
     }
-    if is_computed(of.b(), dot) && b.elem.bits() != BITS {
-        let computed = b.elem.language_name();
-        return Err(format!(
-            "b is computed, in {computed}, and only elements of {BITS} bits are multiplied from registers as they are computed"
-        ));
+    if is_computed(of.b(), dot) {
+        is_for_registers(of.b(), &b, dot).map_err(|why| format!("b is computed{why}"))?;
     }
     match b.shape[0] % ROWS == 0 && a.shape[0] % COLUMNS == 0 {
         true => Ok(()),

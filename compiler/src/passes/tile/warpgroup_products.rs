@@ -209,8 +209,8 @@ fn product<'c>(
     }
     let a_load = tile::Load::defining(of.a());
     let a_is_computed = a_load.is_none() && gathers[0].is_none();
-    if a_is_computed && a.elem.bits() != 16 {
-        return Err("a is computed, and only elements of 16 bits are multiplied from registers as they are computed".into());
+    if a_is_computed {
+        is_for_registers(of.a(), &a, dot).map_err(|why| format!("a is computed{why}"))?;
     }
     let b_load = tile::Load::defining(of.b());
     let mut buffers = [None, None];
@@ -252,6 +252,29 @@ fn product<'c>(
         a_in_registers: a_is_computed || split,
         buffers,
     })
+}
+
+/// Whether warpgroups multiply a factor from the registers in which it is computed: of 16 bits always; of 8 bits what is computed of loads, for a thread has
+/// four neighbours of those, and two of what a product gives.
+///
+/// # Errors
+/// Why not, as the end of a clause.
+pub(super) fn is_for_registers<'c>(
+    factor: IrValue<'c>,
+    tile: &TileType,
+    dot: IrOp<'c>,
+) -> Result<(), String> {
+    let computed = tile.elem.language_name();
+    match tile.elem.bits() {
+        16 => Ok(()),
+        8 if is_prologue(factor, dot) => Ok(()),
+        8 => Err(format!(
+            ", in {computed}, and not in its round of what that loads: only elements of 16 bits are multiplied from registers as they are computed"
+        )),
+        _ => Err(format!(
+            ", in {computed}, and only elements of 16 bits, or 8, are multiplied from registers"
+        )),
+    }
 }
 
 /// The buffer that a tensor map can bring what a load gives to, begun by a warp that does nothing else.
