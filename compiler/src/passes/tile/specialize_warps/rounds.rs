@@ -79,9 +79,16 @@ fn stay(function: IrOp, all: &[IrOp], block: IrOp, of_queue: bool) -> bool {
     false
 }
 
-/// Whether how often a loop runs differs with the tile. It is taken to be as often for each where both ends move with it, as in slices of k
+/// Whether how often a loop runs differs with the tile, or whether products in a branch are computed at all. A loop is taken to be as often for each where both ends move with it, as in slices of k
 /// or a window, unless memory says where they are, and where it begins at one of the first steps, as in slices that take every so manyth.
 fn is_uneven(op: IrOp, block: IrOp) -> bool {
+    if ScfOp::If.is(op) {
+        let mut inside = Vec::new();
+        collect_nested(op, &mut inside);
+        let decides = operands_of(op).next().map(|on| Dependence::of(on, block));
+        let multiplies = inside.iter().any(|op| TileOp::Dot.is(*op));
+        return multiplies && decides.is_some_and(|on| on.on_tile);
+    }
     let mut ends = operands_of(op);
     let (true, Some(first), Some(end), Some(step)) =
         (ScfOp::For.is(op), ends.next(), ends.next(), ends.next())
