@@ -248,7 +248,7 @@ fn tiles_in_turn<'c>(function: IrOp<'c>, dots: &[IrOp<'c>]) -> Option<TilesInTur
     })
 }
 
-/// How many times as large the tiles of the products are at most where what is read beside them is large.
+/// How many times as many registers the sums take at most where what is read beside them is large.
 const LARGE: i64 = 4;
 
 /// The elements of a tile as large as those of the products.
@@ -266,15 +266,16 @@ fn is_by_maps<'c>(function: IrOp<'c>, extents: [i64; 2]) -> bool {
     for op in inside {
         turned |= TileOp::Transpose.is(op) && whole(result_of(op, 0), extents).is_some();
         let load = tile::Load::of(op).map(tile::Load::result);
-        let load = load.filter(|tile| !users(*tile).into_iter().any(|user| TileOp::Dot.is(user)));
+        // What something else takes as well is read from the stage of the product.
+        let load = load.filter(|tile| !users(*tile).into_iter().all(|user| TileOp::Dot.is(user)));
         let store = tile::Store::of(op).filter(|store| store.atomic().is_none());
         let value = load.or(store.map(tile::Store::value));
         let Some(elem) = value.and_then(|value| whole(value, extents)) else {
             // For what is nearly as large beside the sums a thread has no registers.
-            let size = load
+            let words = load
                 .and_then(|tile| TileType::of(tile.r#type())?.ok())
-                .map(|tile| tile.size());
-            if size.is_some_and(|size| LARGE * size >= extents[0] * extents[1]) {
+                .map(|tile| tile.size() * tile.elem.bits() / 32);
+            if words.is_some_and(|words| LARGE * words >= extents[0] * extents[1]) {
                 return false;
             }
             // What is added to memory or scattered is written by threads.
