@@ -271,7 +271,9 @@ impl<'c> Assignment<'c> {
             return Ok(None);
         }
         let vectors = (0..=vector.ilog2()).rev().map(|power| 1 << power);
-        let vector = vectors.into_iter().find(|vector| size / vector >= self.threads);
+        let vector = vectors
+            .into_iter()
+            .find(|vector| size / vector >= self.threads);
         let layout = TileLayout::blocked(part, fast, vector.unwrap_or(1), self.threads);
         let whole = layout.joined(part, axis, tile.shape[axis] / part[axis]);
         let op = defining_op(value).unwrap_or(self.function);

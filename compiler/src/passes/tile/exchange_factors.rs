@@ -21,7 +21,7 @@ use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::TileType;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 /// Of so many rows of a and of b are multiples what an instruction multiplies.
 const ROWS: i64 = 64;
@@ -144,7 +144,9 @@ struct Sums<'c> {
     function: IrOp<'c>,
     /// The products that give them.
     dots: Vec<IrOp<'c>>,
-    tiles: HashMap<usize, (IrValue<'c>, TileType)>,
+    /// In the order of the program.
+    tiles: Vec<(IrValue<'c>, TileType)>,
+    keys: HashSet<usize>,
 }
 
 impl<'c> Sums<'c> {
@@ -160,17 +162,19 @@ impl<'c> Sums<'c> {
         let is_among = |value: IrValue<'c>| wanted.contains(&classes.class(value));
         let mut dots = dots.to_vec();
         dots.retain(|dot| is_among(result_of(*dot, 0)));
-        let tiles = classes.tiles.iter().filter(|(value, _)| is_among(*value));
-        let tiles = tiles.map(|(value, tile)| (value_key(*value), (*value, tile.clone())));
+        let mut tiles = classes.tiles.clone();
+        tiles.retain(|(value, _)| is_among(*value));
+        let keys = tiles.iter().map(|(value, _)| value_key(*value)).collect();
         Ok(Sums {
             function,
             dots,
-            tiles: tiles.collect(),
+            tiles,
+            keys,
         })
     }
 
     fn has(&self, value: IrValue<'c>) -> bool {
-        self.tiles.contains_key(&value_key(value))
+        self.keys.contains(&value_key(value))
     }
 
     /// Whether they are matrices that only maps, loops and these products tie to one another, and no product takes from registers.
@@ -178,7 +182,7 @@ impl<'c> Sums<'c> {
     /// # Errors
     /// Why not, as a clause.
     fn can_be_transposed(&self) -> Result<(), String> {
-        for (value, tile) in self.tiles.values() {
+        for (value, tile) in &self.tiles {
             if tile.shape.len() != 2 {
                 return Err("it has slices of k".into());
             }
@@ -224,7 +228,7 @@ impl<'c> Sums<'c> {
         for op in &entering {
             self.enter(context, *op);
         }
-        for (value, tile) in self.tiles.values() {
+        for (value, tile) in &self.tiles {
             leave(context, *value);
             value.set_type(transposed(tile).ir(context));
         }
@@ -240,9 +244,11 @@ impl<'c> Sums<'c> {
     /// What comes from elsewhere is one of the sums no more; what takes it as one takes its transpose.
     fn enter(&mut self, context: &'c Context, op: IrOp<'c>) {
         let given = result_of(op, 0);
-        let Some((_, tile)) = self.tiles.remove(&value_key(given)) else {
+        let Some(at) = self.tiles.iter().position(|(value, _)| *value == given) else {
             return;
         };
+        let (_, tile) = self.tiles.remove(at);
+        self.keys.remove(&value_key(given));
         let input = tile::Reshaping::of(op).filter(|_| TileOp::Transpose.is(op));
         let turned = match input {
             Some(turned) => turned.input(),

@@ -69,7 +69,7 @@ pub(super) fn are_same(one: IrOp, other: IrOp) -> bool {
             &["fill", "copy", "swizzle", "hints", BY_ELEMENT, WINDOWS],
         )
     };
-    same_block(one, other) && a.view() == b.view() && a.at() == b.at() && rest(one) == rest(other)
+    a.view() == b.view() && a.at() == b.at() && same_block(one, other) && rest(one) == rest(other)
 }
 
 /// The view of which [`exchanged`] made this one, and the order of its modes.
