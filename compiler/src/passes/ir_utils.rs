@@ -295,12 +295,18 @@ pub(super) fn string_attribute(op: IrOp, name: &str) -> Option<String> {
 
 /// The operations that use a value, the last in the program first; one that uses it twice stands twice.
 pub(super) fn users<'c>(value: IrValue<'c>) -> Vec<IrOp<'c>> {
+    uses(value).into_iter().map(|(user, _)| user).collect()
+}
+
+/// Those operations, each with the number of the operand.
+pub(super) fn uses<'c>(value: IrValue<'c>) -> Vec<(IrOp<'c>, usize)> {
     let mut found = Vec::new();
     // SAFETY: uses are walked while nothing is edited.
     unsafe {
         let mut at = mlir_sys::mlirValueGetFirstUse(value.to_raw());
         while !mlir_sys::mlirOpOperandIsNull(at) {
-            found.push(OperationRef::from_raw(mlir_sys::mlirOpOperandGetOwner(at)));
+            let user = OperationRef::from_raw(mlir_sys::mlirOpOperandGetOwner(at));
+            found.push((user, mlir_sys::mlirOpOperandGetOperandNumber(at) as usize));
             at = mlir_sys::mlirOpOperandGetNextUse(at);
         }
     }

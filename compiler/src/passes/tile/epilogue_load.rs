@@ -12,7 +12,7 @@ use super::result_store::{ByMap, accessed, is_of_tile};
 use super::specialize_warps::is_accumulated;
 use super::types::{is_by_descriptor, mma_of, tensor_of, tile_of};
 use crate::passes::ir_utils::{
-    blocks, function_block_size, is_in_block, operations, parent, same_block, users,
+    block_of, blocks, function_block_size, operations, same_block, users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::elem::Elem;
@@ -20,7 +20,6 @@ use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::TileType;
 use cutec_layout::tv::Operand;
-use melior::ir::operation::OperationLike;
 
 /// See the module.
 pub(super) struct EpilogueLoad<'c> {
@@ -102,11 +101,7 @@ pub(super) fn by_map<'c>(
 
 /// The nearest loop of products in front of a load in its block.
 fn nearest_products<'c>(load: IrOp<'c>) -> Option<IrOp<'c>> {
-    let around = parent(load)?;
-    let block = (0..around.region_count())
-        .flat_map(|region| blocks(around, region))
-        .find(|block| is_in_block(load, *block))?;
-    let here = operations(block);
+    let here = operations(block_of(load));
     let at = here.iter().position(|op| *op == load)?;
     here[..at].iter().rev().copied().find(|op| multiplies(*op))
 }

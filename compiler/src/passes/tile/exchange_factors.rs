@@ -11,11 +11,9 @@ use super::types::{Failed, pinned_warps, tile_of};
 use super::warpgroup_products::is_for_registers;
 use crate::passes::ir_utils::{
     collect_nested, defining_op, erase, is_unused, name_of, next_operation, replace_all_uses,
-    set_operand, users,
+    set_operand, users, uses,
 };
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
-};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::TileType;
@@ -304,17 +302,6 @@ fn takes_transposed(user: IrOp, index: usize) -> bool {
         Some(TileOp::Dot) => index == 2,
         Some(_) => false,
     }
-}
-
-/// The operations that take a value, each with the number of the operand.
-fn uses<'c>(value: IrValue<'c>) -> Vec<(IrOp<'c>, usize)> {
-    let mut uses = Vec::new();
-    for user in users(value) {
-        let operands = operands_of(user).enumerate();
-        let taken = operands.filter(|(_, operand)| *operand == value);
-        uses.extend(taken.map(|(index, _)| (user, index)));
-    }
-    uses
 }
 
 fn transposed(tile: &TileType) -> TileType {

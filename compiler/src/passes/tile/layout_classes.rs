@@ -2,7 +2,7 @@
 use super::known_ops::{KnownOp, checked_ops, known_ops};
 use super::types::Failed;
 use crate::passes::control_flow::ControlFlow;
-use crate::passes::ir_utils::{blocks, clone, set_operand, users};
+use crate::passes::ir_utils::{blocks, clone, set_operand, uses};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of, results_of, value_key,
 };
@@ -175,14 +175,9 @@ pub(super) fn one_for_each_use<'c>(
         }
         let tile = result_of(op, 0);
         let ir = OpBuilder::new(context, Insertion::Before(op));
-        let mut first = true;
-        for user in users(tile) {
-            for (index, operand) in operands_of(user).enumerate() {
-                if operand == tile && !std::mem::take(&mut first) {
-                    let again = ir.insert(clone(op));
-                    set_operand(user, index, result_of(again, 0));
-                }
-            }
+        for (user, index) in uses(tile).into_iter().skip(1) {
+            let again = ir.insert(clone(op));
+            set_operand(user, index, result_of(again, 0));
         }
     }
     Ok(())

@@ -10,10 +10,10 @@ use super::registers::{for_bits, of_thread, peak};
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    Kernel, collect_nested, defining_op, for_each_kernel, function_block_size, is_in_block,
-    move_before, next_operation, operations, users,
+    Kernel, block_of, collect_nested, defining_op, for_each_kernel, function_block_size,
+    move_before, next_operation, operations, same_block, users,
 };
-use cutec_dialects::builder::{IrBlock, IrOp, operands_of, operation_key};
+use cutec_dialects::builder::{IrOp, operands_of, operation_key};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::target::Target;
@@ -96,9 +96,7 @@ fn movable<'c>(load: IrOp<'c>) -> Option<(IrOp<'c>, Vec<IrOp<'c>>)> {
     if users(loaded).iter().any(|user| is_of_product(*user)) {
         return None;
     }
-    // SAFETY: the operation is alive, and in a block.
-    let block = unsafe { IrBlock::from_raw(mlir_sys::mlirOperationGetBlock(load.to_raw())) };
-    let here = operations(block);
+    let here = operations(block_of(load));
     let at = here.iter().position(|op| *op == load)?;
     let products = (0..at).rev().find(|index| multiplies(here[*index]))?;
     if here[products..at].iter().any(|op| writes(*op)) {
@@ -117,7 +115,7 @@ fn movable<'c>(load: IrOp<'c>) -> Option<(IrOp<'c>, Vec<IrOp<'c>>)> {
             {
                 continue;
             }
-            if !computes_place(defining) || !is_in_block(defining, block) {
+            if !computes_place(defining) || !same_block(defining, load) {
                 return None;
             }
             open.push(defining);

@@ -15,12 +15,10 @@ use super::transpose_loads::store_transposed;
 use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, users};
+use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, uses};
 use crate::passes::remark;
 use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of, value_key,
-};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
@@ -116,23 +114,15 @@ impl<'c> Choice<'c> {
     /// transposed for their store leave as they lie.
     pub fn apply(&self, context: &'c Context) {
         for load in &self.loads {
-            let mut others = Vec::new();
-            for user in users(result_of(*load, 0)) {
-                if !TileOp::Dot.is(user) {
-                    others.push(user);
-                }
-            }
+            let mut others = uses(result_of(*load, 0));
+            others.retain(|(user, _)| !TileOp::Dot.is(*user));
             if others.is_empty() {
                 continue;
             }
             let ir = OpBuilder::new(context, Insertion::Before(*load));
             let again = result_of(ir.insert(clone(*load)), 0);
-            for user in others {
-                for (index, operand) in operands_of(user).enumerate().collect::<Vec<_>>() {
-                    if operand == result_of(*load, 0) {
-                        set_operand(user, index, again);
-                    }
-                }
+            for (user, index) in others {
+                set_operand(user, index, again);
             }
         }
         let mut inside = Vec::new();

@@ -4,7 +4,7 @@
 //! next round's elements in registers. After: a buffer, and a `tile.read` where the tile, or what is computed of a vector alone, is first needed.
 //! What fills the buffer [`BESIDE`] marks, because a warp of its own does it: a `tile.write` of a vector (`specialize_warps/vectors.rs`), or
 //! the `tile.copy_async` of a whole tile by a tensor map, where there is one.
-use super::super::computed_operand::{boxed, plain_buffer};
+use super::super::computed_operand::plain_buffer;
 use super::super::gathers::GATHERED;
 use super::super::issuable::{control_flow, issuable_numbers, read_only};
 use super::super::known_ops::only_computes;
@@ -97,11 +97,7 @@ impl<'c> Staging<'c> {
         if tile.shape.len() != 2 {
             return Err("it has more than two axes".into());
         }
-        let (tensor_box, buffer) = boxed(load.op(), tile, self.function)?;
-        Ok(match self.matrices(&tensor_box, tile) {
-            Some((pieces, by)) => (pieces, Some(by)),
-            None => (buffer, None),
-        })
+        self.buffer_of_box(load.op(), tile)
     }
 
     /// Lets a tensor map bring a vector, or the lanes of a warp.

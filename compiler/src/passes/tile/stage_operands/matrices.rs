@@ -1,8 +1,8 @@
 //! Reads by `ldmatrix` of what threads hold as a product has its sums or its first factor, or as the transpose of these.
+use super::super::computed_operand::boxed;
 use super::super::matrix_copies::load_of_sums;
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
-use super::super::tensor_box::TensorBox;
 use super::super::twins::exchanged_buffer;
 use super::super::types::{mma_of, operand_layout, reads_shared_memory};
 use super::Staging;
@@ -67,17 +67,24 @@ fn copy_of(tile: &TileType, (buffer, fast): (&View, usize), dots: &[IrOp]) -> Op
 }
 
 impl<'c> Staging<'c> {
-    /// The buffer that a tensor map fills so that matrices are read from it, and how.
-    pub(super) fn matrices(
+    /// The buffer of a stage for a tile that a tensor map brings, and how threads read it from there, where that is not by vectors.
+    ///
+    /// # Errors
+    /// Why no tensor map brings it, as a clause.
+    pub(super) fn buffer_of_box(
         &self,
-        tensor_box: &TensorBox<'c>,
+        load: IrOp<'c>,
         tile: &TileType,
-    ) -> Option<(View, MatrixRead)> {
+    ) -> Result<(View, Option<MatrixRead>), String> {
+        let (tensor_box, buffer) = boxed(load, tile, self.function)?;
         let fast = tensor_box.fast();
-        let pieces = smem_tile::of_descriptor(tile, fast)?;
-        tensor_box.load(&pieces).ok()?;
-        let by = MatrixRead::of(tile, (&pieces, fast), &self.dots)?;
-        Some((pieces, by))
+        let matrices = || {
+            let pieces = smem_tile::of_descriptor(tile, fast)?;
+            tensor_box.load(&pieces).ok()?;
+            let by = MatrixRead::of(tile, (&pieces, fast), &self.dots)?;
+            Some((pieces, Some(by)))
+        };
+        Ok(matrices().unwrap_or((buffer, None)))
     }
 
     /// Reads a tile from a stage, by `ldmatrix` or by vectors; gives the tile, and what reads it.

@@ -10,10 +10,10 @@
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod beside;
 mod copies;
+mod fill;
 mod matrices;
 
-use super::computed_operand::{boxed, boxes_of, buffer_of_computed};
-use super::coordinate::Coordinate;
+use super::computed_operand::{boxes_of, buffer_of_computed};
 use super::emits::fence_for_async_proxy;
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
@@ -27,31 +27,30 @@ use super::types::{
 };
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, block_of, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
-    hints_of, move_before, next_operation, parent, replace_all_uses, same_block, set_attribute,
-    set_operand, string_attribute, users,
+    block_of, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
+    move_before, next_operation, parent, replace_all_uses, same_block, set_attribute, set_operand,
+    string_attribute, users,
 };
 use crate::passes::user_error::user_error;
 pub(super) use beside::BESIDE;
 use beside::sink;
 pub(super) use copies::gathered_along;
-use copies::{Loaders, OperandRead, reaches, read_atom};
+use copies::{OperandRead, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, value_key,
+    Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
 };
 use cutec_dialects::elem::Space;
-use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::{BY_ELEMENT, Precision, TRANSPOSED, TileLayout, TileType, WINDOWS};
+use cutec_dialects::tile::{Precision, TRANSPOSED, TileLayout, TileType, WINDOWS};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
+use fill::{Arrives, gather};
 use matrices::MatrixRead;
 use melior::Context;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 /// Alignment of a buffer, in bytes: swizzles repeat within it.
 const ALIGN: i64 = 128;
@@ -424,12 +423,9 @@ impl<'c> Staging<'c> {
     fn boxed(&self, load: IrOp<'c>) -> Result<(), Failed<'c>> {
         let loaded = result_of(load, 0);
         let tile = tile_of(load, loaded)?;
-        let boxed = boxed(load, &tile, self.function);
-        let (tensor_box, buffer) = boxed.map_err(|message| (load, message))?;
-        let (buffer, by) = match self.matrices(&tensor_box, &tile) {
-            Some((pieces, by)) => (pieces, Some(by)),
-            None => (buffer, None),
-        };
+        let (buffer, by) = self
+            .buffer_of_box(load, &tile)
+            .map_err(|message| (load, message))?;
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = load.location();
         let allocated = allocate_view(&ir, &buffer);
@@ -482,87 +478,6 @@ impl<'c> Staging<'c> {
         Ok(())
     }
 
-    /// Fills a stage of a buffer by a tensor map, as `tile-select-atoms` found that one can.
-    fn fill_by_map(
-        &self,
-        ir: &OpBuilder<'c>,
-        load: IrOp<'c>,
-        tile: &TileType,
-        (buffer, buffer_type): (IrValue<'c>, &View),
-        stage: IrValue<'c>,
-    ) -> Result<Arrives<'c>, Failed<'c>> {
-        let tensor_box = TensorBox::of(load, self.function, &tile.shape);
-        let tensor_box = tensor_box.map_err(|message| (load, message))?;
-        let atom = tensor_box.load(buffer_type);
-        let atom = atom.map_err(|error| (load, error.to_string()))?;
-        let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
-        let mut attrs = attributes(load, &[BY_ELEMENT, WINDOWS]);
-        let copy = Val::TmaAtom(Arc::new(atom));
-        attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
-        let token = ir.ty("!tile.token");
-        let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
-        Ok(Arrives::Later(copy))
-    }
-
-    /// Fills a stage of a buffer with what a load says.
-    fn fill(
-        &self,
-        ir: &OpBuilder<'c>,
-        load: IrOp<'c>,
-        tile: &TileType,
-        (buffer, buffer_type): (IrValue<'c>, &View),
-        (memory, loaders): (usize, Loaders),
-        stage: IrValue<'c>,
-    ) -> Result<Arrives<'c>, Failed<'c>> {
-        let operands: Vec<_> = operands_of(load).collect();
-        let filled = tile::Load::of(load).and_then(tile::Load::fill).is_some();
-        let written = self.is_written(operands[0]);
-        let at = Coordinate::of(load).map_err(|message| (load, message))?;
-        let legal = |copy: &Val| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
-        let asynchronous = match loaders {
-            Loaders::Pinned(_) if filled => {
-                let message = "an asynchronous copy fills with zeros, not with what `fill` says";
-                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
-                return Err((load, user_error(codes::PINNED, message, help)));
-            }
-            Loaders::Pinned(_) if written => {
-                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it";
-                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
-                return Err((load, user_error(codes::PINNED, message, help)));
-            }
-            Loaders::Pinned(copy) => {
-                legal(&copy).map_err(|_| (load, not_whole(&copy)))?;
-                Some(copy)
-            }
-            Loaders::Any(loaders) => {
-                let mut loaders = loaders.into_iter().filter(|_| !filled && !written);
-                loaders.find(|copy| legal(copy).is_ok())
-            }
-        };
-        if let Some(copy) = asynchronous {
-            let operands = [&operands[..], &[buffer, stage]].concat();
-            let mut attrs = attributes(load, &["hints", BY_ELEMENT]);
-            let copy = match copy {
-                Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
-                    Arc::make_mut(&mut copy).atom.hints = hints_of(load).of_async_copies();
-                    Val::TiledCopy(copy)
-                }
-                copy => copy,
-            };
-            attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
-            let token = ir.ty("!tile.token");
-            let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
-            return Ok(Arrives::Later(copy));
-        }
-        let vector = 16 / tile.elem.bytes();
-        let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
-        let ty = tile.with_layout(spread).ir(ir.context());
-        let attrs = attributes(load, &["fill", "hints", BY_ELEMENT]);
-        let loaded = ir.value(TileOp::Load, &operands, &attrs, ty);
-        ir.op(TileOp::Write, &[loaded, buffer, stage], &[], &[]);
-        Ok(Arrives::AtOnce)
-    }
-
     /// Whether the kernel may write the tensor that a view is into.
     fn is_written(&self, view: IrValue<'c>) -> bool {
         match (&self.written, tensor_of(view)) {
@@ -597,32 +512,6 @@ impl<'c> Staging<'c> {
         let ty = tile.ir(ir.context());
         ir.op(TileOp::Read, &[buffer, stage], &attrs, &[ty])
     }
-}
-
-/// When what fills a buffer is there for the thread that began it.
-enum Arrives<'c> {
-    AtOnce,
-    Later(IrValue<'c>),
-}
-
-impl<'c> Arrives<'c> {
-    fn wait(&self, ir: &OpBuilder<'c>) {
-        if let Arrives::Later(copy) = self {
-            let group = ir.value(TileOp::Commit, &[*copy], &[], ir.ty("!tile.token"));
-            ir.op(TileOp::Wait, &[group], &[], &[]);
-        }
-    }
-}
-
-/// Begins to copy a tile that a map gives to a stage of a buffer.
-fn gather<'c>(ir: &OpBuilder<'c>, vectors: &Vectors, filled: &[IrValue<'c>]) -> Arrives<'c> {
-    let atom = ir.val_type(&Val::CopyAtom(vectors.atom));
-    let attrs = [
-        ("copy", ir.type_attr(atom)),
-        ("divisors", ir.i64_array(&vectors.divisors)),
-    ];
-    let token = ir.ty("!tile.token");
-    Arrives::Later(ir.value(TileOp::GatherAsync, filled, &attrs, token))
 }
 
 /// The first of some operations of one block.
@@ -804,22 +693,4 @@ fn buffer_type(tile: &TileType, fast: usize) -> View {
     let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
     let layout = AnyLayout::Plain(Layout::concat(modes));
     View::new(tile.elem, Space::Smem, ALIGN, layout)
-}
-
-/// What is said of a pinned copy that nothing proves legal.
-fn not_whole(copy: &Val) -> String {
-    let (values, bytes) = match copy {
-        Val::TiledCopy(copy) => {
-            let values = copy.atom.src_values();
-            (values, copy.atom.elem.bytes_of(values))
-        }
-        _ => (1, 1),
-    };
-    let message = format!(
-        "the pinned `copy` moves {bytes} bytes at a time, and nothing says that these lie side by side, begin at a multiple of {bytes} bytes, and lie inside or outside of the tensor as a whole"
-    );
-    let help = format!(
-        "promise it, `where n % {values} == 0` of the extents, strides and offsets, and `align(x) >= {bytes}`; or leave out `copy`"
-    );
-    user_error(codes::PINNED, message, &help)
 }

@@ -13,7 +13,7 @@ use super::super::{ancestor_in, map_copy, split};
 use super::depth::deepen;
 use super::{By, ByMap, Copy, Ring, ShareOfBlock};
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{blocks, function_block_size, is_in_block, parent, users};
+use crate::passes::ir_utils::{block_of, blocks, function_block_size, is_in_block, parent, users};
 use crate::passes::kernel_abi::min_blocks;
 use cutec_dialects::atoms::Place;
 use cutec_dialects::builder::{IrOp, operation_key, result_of};
@@ -134,13 +134,10 @@ impl<'c> Ring<'c> {
                 Some((_, ring)) => ring.copies.push(copy),
                 None => {
                     let around = parent(op).ok_or((op, "stands nowhere".to_string()))?;
-                    let block = (0..around.region_count())
-                        .flat_map(|region| blocks(around, region))
-                        .find(|block| is_in_block(op, *block));
                     let ring = Ring {
                         beside,
                         copies: vec![copy],
-                        block: block.ok_or((op, "stands nowhere".to_string()))?,
+                        block: block_of(op),
                         of_loop: ScfOp::For.is(around).then_some(around),
                         repeats: in_loop(op),
                         by_warps: false,

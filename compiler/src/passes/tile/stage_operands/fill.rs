@@ -1,0 +1,147 @@
+//! What fills a stage of a buffer: a copy by a tensor map, asynchronous copies by threads, vectors through registers, or what is gathered.
+use super::super::coordinate::Coordinate;
+use super::super::gathers::Vectors;
+use super::super::tensor_box::TensorBox;
+use super::super::types::Failed;
+use super::Staging;
+use super::copies::{Loaders, reaches};
+use crate::passes::ir_utils::{attributes, hints_of};
+use crate::passes::user_error::user_error;
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of};
+use cutec_dialects::hints::Hints;
+use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType, WINDOWS};
+use cutec_dialects::value::{Val, View};
+use cutec_frontend::diagnostics::codes;
+use std::sync::Arc;
+
+impl<'c> Staging<'c> {
+    /// Fills a stage of a buffer by a tensor map, as `tile-select-atoms` found that one can.
+    pub(super) fn fill_by_map(
+        &self,
+        ir: &OpBuilder<'c>,
+        load: IrOp<'c>,
+        tile: &TileType,
+        (buffer, buffer_type): (IrValue<'c>, &View),
+        stage: IrValue<'c>,
+    ) -> Result<Arrives<'c>, Failed<'c>> {
+        let tensor_box = TensorBox::of(load, self.function, &tile.shape);
+        let tensor_box = tensor_box.map_err(|message| (load, message))?;
+        let atom = tensor_box.load(buffer_type);
+        let atom = atom.map_err(|error| (load, error.to_string()))?;
+        let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
+        let mut attrs = attributes(load, &[BY_ELEMENT, WINDOWS]);
+        let copy = Val::TmaAtom(Arc::new(atom));
+        attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
+        let token = ir.ty("!tile.token");
+        let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
+        Ok(Arrives::Later(copy))
+    }
+
+    /// Fills a stage of a buffer with what a load says.
+    pub(super) fn fill(
+        &self,
+        ir: &OpBuilder<'c>,
+        load: IrOp<'c>,
+        tile: &TileType,
+        (buffer, buffer_type): (IrValue<'c>, &View),
+        (memory, loaders): (usize, Loaders),
+        stage: IrValue<'c>,
+    ) -> Result<Arrives<'c>, Failed<'c>> {
+        let operands: Vec<_> = operands_of(load).collect();
+        let filled = tile::Load::of(load).and_then(tile::Load::fill).is_some();
+        let written = self.is_written(operands[0]);
+        let at = Coordinate::of(load).map_err(|message| (load, message))?;
+        let legal = |copy: &Val| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
+        let asynchronous = match loaders {
+            Loaders::Pinned(_) if filled => {
+                let message = "an asynchronous copy fills with zeros, not with what `fill` says";
+                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
+                return Err((load, user_error(codes::PINNED, message, help)));
+            }
+            Loaders::Pinned(_) if written => {
+                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it";
+                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
+                return Err((load, user_error(codes::PINNED, message, help)));
+            }
+            Loaders::Pinned(copy) => {
+                legal(&copy).map_err(|_| (load, not_whole(&copy)))?;
+                Some(copy)
+            }
+            Loaders::Any(loaders) => {
+                let mut loaders = loaders.into_iter().filter(|_| !filled && !written);
+                loaders.find(|copy| legal(copy).is_ok())
+            }
+        };
+        if let Some(copy) = asynchronous {
+            let operands = [&operands[..], &[buffer, stage]].concat();
+            let mut attrs = attributes(load, &["hints", BY_ELEMENT]);
+            let copy = match copy {
+                Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
+                    Arc::make_mut(&mut copy).atom.hints = hints_of(load).of_async_copies();
+                    Val::TiledCopy(copy)
+                }
+                copy => copy,
+            };
+            attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
+            let token = ir.ty("!tile.token");
+            let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
+            return Ok(Arrives::Later(copy));
+        }
+        let vector = 16 / tile.elem.bytes();
+        let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
+        let ty = tile.with_layout(spread).ir(ir.context());
+        let attrs = attributes(load, &["fill", "hints", BY_ELEMENT]);
+        let loaded = ir.value(TileOp::Load, &operands, &attrs, ty);
+        ir.op(TileOp::Write, &[loaded, buffer, stage], &[], &[]);
+        Ok(Arrives::AtOnce)
+    }
+}
+
+/// When what fills a buffer is there for the thread that began it.
+pub(super) enum Arrives<'c> {
+    AtOnce,
+    Later(IrValue<'c>),
+}
+
+impl<'c> Arrives<'c> {
+    pub(super) fn wait(&self, ir: &OpBuilder<'c>) {
+        if let Arrives::Later(copy) = self {
+            let group = ir.value(TileOp::Commit, &[*copy], &[], ir.ty("!tile.token"));
+            ir.op(TileOp::Wait, &[group], &[], &[]);
+        }
+    }
+}
+
+/// Begins to copy a tile that a map gives to a stage of a buffer.
+pub(super) fn gather<'c>(
+    ir: &OpBuilder<'c>,
+    vectors: &Vectors,
+    filled: &[IrValue<'c>],
+) -> Arrives<'c> {
+    let atom = ir.val_type(&Val::CopyAtom(vectors.atom));
+    let attrs = [
+        ("copy", ir.type_attr(atom)),
+        ("divisors", ir.i64_array(&vectors.divisors)),
+    ];
+    let token = ir.ty("!tile.token");
+    Arrives::Later(ir.value(TileOp::GatherAsync, filled, &attrs, token))
+}
+
+/// What is said of a pinned copy that nothing proves legal.
+fn not_whole(copy: &Val) -> String {
+    let (values, bytes) = match copy {
+        Val::TiledCopy(copy) => {
+            let values = copy.atom.src_values();
+            (values, copy.atom.elem.bytes_of(values))
+        }
+        _ => (1, 1),
+    };
+    let message = format!(
+        "the pinned `copy` moves {bytes} bytes at a time, and nothing says that these lie side by side, begin at a multiple of {bytes} bytes, and lie inside or outside of the tensor as a whole"
+    );
+    let help = format!(
+        "promise it, `where n % {values} == 0` of the extents, strides and offsets, and `align(x) >= {bytes}`; or leave out `copy`"
+    );
+    user_error(codes::PINNED, message, &help)
+}
