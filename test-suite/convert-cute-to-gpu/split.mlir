@@ -126,12 +126,17 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // The last of three would be alone in its register, and two are made wider one by one.
+  // The last of three would be alone in its register, and of two in one the first is moved up and the second stands where it is.
   // CHECK-LABEL: gpu.func @odd
   // CHECK-COUNT-3: arith.mulf %{{.*}} : bf16
   // CHECK-COUNT-3: arith.extf %{{.*}} : bf16 to f32
   // CHECK: arith.mulf {{.*}} : vector<2xbf16>
-  // CHECK-COUNT-2: arith.extf %{{.*}} : bf16 to f32
+  // CHECK: %[[WORD:.*]] = llvm.bitcast %{{.*}} : vector<2xbf16> to i32
+  // CHECK: %[[FIRST:.*]] = arith.shli %[[WORD]], %{{.*}} : i32
+  // CHECK: %[[SECOND:.*]] = arith.andi %[[WORD]], %{{.*}} : i32
+  // CHECK: arith.bitcast %[[FIRST]] : i32 to f32
+  // CHECK: arith.bitcast %[[SECOND]] : i32 to f32
+  // CHECK-NOT: arith.extf
   // CHECK: gpu.return
   gpu.func @odd() kernel {
     %x = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "3:1">
@@ -192,10 +197,10 @@ gpu.module @kernels {
 // CHECK-LABEL: gpu.func @pieces
 gpu.module @joined {
   gpu.func @pieces(%s: bf16) kernel {
-    // CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 1, 2, 3] : vector<2xbf16>
-    // CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7] : vector<4xbf16>
     // CHECK: %[[SAME:.*]] = vector.broadcast %{{.*}} : bf16 to vector<8xbf16>
     // CHECK-NOT: vector.broadcast
+    // CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 1, 2, 3] : vector<2xbf16>
+    // CHECK: llvm.shufflevector %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7] : vector<4xbf16>
     // CHECK: %[[A:.*]] = arith.addf %{{.*}}, %[[SAME]] : vector<8xbf16>
     // CHECK: %[[B:.*]] = arith.addf %{{.*}}, %[[SAME]] : vector<8xbf16>
     // CHECK-DAG: llvm.shufflevector %[[A]], %[[A]] [0, 1] : vector<8xbf16>
@@ -208,6 +213,34 @@ gpu.module @joined {
     %same = vector.broadcast %s : bf16 to vector<16xbf16>
     %sum = arith.addf %v, %same : vector<16xbf16>
     cute.memref.store_vec(%sum, %x) : vector<16xbf16>, !cute.memref<bf16, rmem, align<16>, "(2,8):(1,4)">
+    gpu.return
+  }
+}
+
+// What numbers are computed of stands in front of what takes them, so that one part is done before the next is begun.
+// CHECK-LABEL: gpu.func @numbers
+gpu.module @chained {
+  gpu.func @numbers(%n: f32) kernel {
+    // CHECK: %[[SUM:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+    // CHECK: llvm.load
+    // CHECK-COUNT-8: arith.mulf
+    // CHECK-NOT: arith.mulf
+    // CHECK: arith.addf %{{.*}}, %[[SUM]] : f32
+    // CHECK-COUNT-7: arith.addf
+    // CHECK-NOT: arith.addf
+    // CHECK-COUNT-8: arith.mulf
+    // CHECK-NOT: arith.mulf
+    // CHECK-COUNT-8: arith.addf
+    // CHECK: gpu.return
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %two = arith.constant 2.0 : f32
+    %factors = vector.broadcast %two : f32 to vector<16xf32>
+    %products = arith.mulf %v, %factors : vector<16xf32>
+    %twice = arith.addf %n, %n : f32
+    %others = vector.broadcast %twice : f32 to vector<16xf32>
+    %sums = arith.addf %products, %others : vector<16xf32>
+    cute.memref.store_vec(%sums, %x) : vector<16xf32>, !cute.memref<f32, rmem, align<16>, "16:1">
     gpu.return
   }
 }

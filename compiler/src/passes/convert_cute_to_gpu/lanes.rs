@@ -5,7 +5,7 @@
 //! erased where nobody does. As vectors, LLVM would have them in each of its passes until its selection takes them
 //! apart, and an instruction for each element that goes in or comes out.
 use super::super::ir_utils::{
-    defining_op, erase, is_unused, operations, replace_all_uses, vector_elements,
+    defining_op, erase, first_operation, is_unused, replace_all_uses, vector_elements,
 };
 use super::Lowering;
 use super::unroll_vectors::PART;
@@ -53,6 +53,20 @@ impl<'c> Lanes<'c> {
     ) -> Option<&[IrValue<'c>]> {
         let pieces = self.pieces.get(&value_key(vector))?;
         (pieces.len() as i64 * width == count).then_some(pieces)
+    }
+
+    /// The vector that values are the first lanes of, in order.
+    pub(super) fn whole(&self, values: &[IrValue<'c>]) -> Option<IrValue<'c>> {
+        let taken = |(lane, value): (usize, &IrValue<'c>)| {
+            let op = defining_op(*value).filter(|op| LlvmOp::Extractelement.is(*op))?;
+            let [of, number] = operands_of(op).collect::<Vec<_>>()[..] else {
+                return None;
+            };
+            (self.numbers.get(lane) == Some(&number)).then_some(of)
+        };
+        let mut vectors = values.iter().enumerate().map(taken);
+        let first = vectors.next()??;
+        vectors.all(|vector| vector == Some(first)).then_some(first)
     }
 
     fn insert(&mut self, vector: IrValue<'c>, lanes: Vec<IrValue<'c>>) {
@@ -134,6 +148,11 @@ impl<'c> Lowering<'c> {
         ty: Type<'c>,
     ) -> IrValue<'c> {
         let (count, elem) = vector_elements(ty).unwrap_or((1, ty));
+        if kind == ArithOp::Extf.into()
+            && let Some(lanes) = self.widened_halves(operands[0], count, elem)
+        {
+            return self.joined_lanes(&lanes, ty);
+        }
         let one = |lowering: &mut Self, lane: i64| {
             let operands: Vec<IrValue<'c>> = operands
                 .iter()
@@ -148,13 +167,51 @@ impl<'c> Lowering<'c> {
         self.joined_lanes(&lanes, ty)
     }
 
+    /// Numbers of bf16 as those of f32, an instruction for each: one is the upper half of the other, whose lower half is 0. Of a register with two,
+    /// the first is moved up, and of the second what is below it is cleared; LLVM would take both out of it first. Not where lanes are there one by one.
+    fn widened_halves(
+        &mut self,
+        of: IrValue<'c>,
+        count: i64,
+        elem: Type<'c>,
+    ) -> Option<Vec<IrValue<'c>>> {
+        let (_, narrow) = vector_elements(of.r#type())?;
+        if &*type_text(narrow) != "bf16" || &*type_text(elem) != "f32" || count % 2 == 1 {
+            return None;
+        }
+        let pairs = self.lanes.pieces(of, count, 2).map(<[_]>::to_vec);
+        if pairs.is_none() && self.lanes.of(of).is_some() {
+            return None;
+        }
+        let ir = &self.emitter.ir;
+        let word = ir.ty("i32");
+        let as_words =
+            |value: IrValue<'c>, ty: Type<'c>| ir.value(LlvmOp::Bitcast, &[value], &[], ty);
+        let words: Vec<IrValue<'c>> = match pairs {
+            Some(pairs) => pairs.into_iter().map(|pair| as_words(pair, word)).collect(),
+            None if count == 2 => vec![as_words(of, word)],
+            None => {
+                let words = as_words(of, ir.vector_type(count / 2, word));
+                (0..count / 2).map(|lane| self.lane(words, lane)).collect()
+            }
+        };
+        let ir = &self.emitter.ir;
+        let (half, upper) = (ir.constant(16, "i32"), ir.constant(-1 << 16, "i32"));
+        let halves = |number: IrValue<'c>| {
+            let first = ir.value(ArithOp::Shli, &[number, half], &[], word);
+            let second = ir.value(ArithOp::Andi, &[number, upper], &[], word);
+            [first, second].map(|bits| ir.value(ArithOp::Bitcast, &[bits], &[], elem))
+        };
+        Some(words.into_iter().flat_map(halves).collect())
+    }
+
     /// Puts the vectors together that are taken whole, and erases the others, and the lanes that nobody takes. What was
     /// lowered is gone.
     pub(super) fn end_lanes(&mut self, body: IrBlock<'c>) {
-        let Some(entry) = operations(body).first().copied() else {
+        // Numbers stand in front of all vectors, of which some are erased.
+        let Some(entry) = first_operation(body).and_then(|first| self.mark_before(first)) else {
             return;
         };
-        // In front of all vectors, too.
         self.entry = entry;
         self.lanes.numbers.clear();
         for op in std::mem::take(&mut self.lanes.inserted).into_iter().rev() {
@@ -178,6 +235,13 @@ impl<'c> Lowering<'c> {
                 erase(op);
             }
         }
+        erase(entry);
+    }
+
+    /// An operation in front of another one that nothing takes or moves: what is put in front of it stands in the order in which it is.
+    pub(super) fn mark_before(&self, op: IrOp<'c>) -> Option<IrOp<'c>> {
+        let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(op));
+        defining_op(ir.constant(0, "i32"))
     }
 }
 

@@ -13,19 +13,20 @@
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    borrowed, defining_op, first_of_block, is_in_block, named_attributes, next_operation,
-    vector_elements,
+    borrowed, defining_op, first_of_block, first_operation, is_in_block, move_before,
+    named_attributes, next_operation, vector_elements,
 };
 use super::Lowering;
 use super::lanes::{goes_by_lane, is_of_registers, is_register, is_short_by_lane};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, result_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, operation_key, result_of,
+    value_key,
 };
 use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
 use melior::ir::{Attribute, BlockRef, Type, ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
 pub(super) const PART: i64 = 8;
@@ -33,6 +34,11 @@ pub(super) const PART: i64 = 8;
 /// The insertion order of parts: each has a place, in program order. Constants have the first.
 pub(super) struct Order<'c> {
     places: HashMap<usize, usize>,
+    /// Of a part that is made of a number: the first place that is behind it.
+    since: HashMap<usize, usize>,
+    /// What was moved to the front of a block, and where that ends.
+    in_front: HashSet<usize>,
+    fronts: HashMap<usize, IrOp<'c>>,
     /// The last operation at a place; none where a part is loaded or put together.
     last: Vec<Option<IrOp<'c>>>,
 }
@@ -41,6 +47,9 @@ impl Default for Order<'_> {
     fn default() -> Self {
         Order {
             places: HashMap::new(),
+            since: HashMap::new(),
+            in_front: HashSet::new(),
+            fronts: HashMap::new(),
             last: vec![None],
         }
     }
@@ -55,9 +64,14 @@ impl<'c> Order<'c> {
         self.last.push(at);
     }
 
-    /// Gives a constant the place of the kernel's entry.
+    /// Gives a constant, or what stands in front of the block that takes it, the place of the kernel's entry.
     fn begin(&mut self, constant: IrValue<'c>) {
         self.places.insert(value_key(constant), 0);
+    }
+
+    /// A part has no place of its own: it may be used at all that are still to be added.
+    fn use_from_here(&mut self, part: IrValue<'c>) {
+        self.since.insert(value_key(part), self.last.len());
     }
 
     /// Appends a new part to an existing place. Its users may be inserted after `end`.
@@ -69,10 +83,13 @@ impl<'c> Order<'c> {
     /// The last place of what a part is computed from, and the operation there, where that is no
     /// earlier than all operands; `block` is where it is to be computed.
     fn behind(&self, operands: &[IrValue<'c>], block: IrBlock<'c>) -> Option<(usize, IrOp<'c>)> {
-        let mut last = None;
+        let (mut last, mut first) = (None, 0);
         for operand in operands {
             match self.places.get(&value_key(*operand)) {
                 Some(place) => last = last.max(Some(*place)),
+                None if let Some(since) = self.since.get(&value_key(*operand)) => {
+                    first = first.max(*since);
+                }
                 // A block's argument and what another block computed are there from the beginning.
                 None if defining_op(*operand).is_some_and(|op| is_in_block(op, block)) => {
                     return None;
@@ -80,7 +97,7 @@ impl<'c> Order<'c> {
                 None => {}
             }
         }
-        let place = last?;
+        let place = last.filter(|last| *last >= first)?;
         let op = self.last[place].filter(|op| is_in_block(*op, block))?;
         Some((place, op))
     }
@@ -150,7 +167,11 @@ impl<'c> Lowering<'c> {
     fn keep_elements(&mut self, vector: IrValue<'c>, elements: &[IrValue<'c>], elem: Type<'c>) {
         let ty = self.emitter.ir.vector_type(PART, elem);
         let parts = elements.chunks(PART as usize);
-        let parts = parts.map(|part| self.joined_lanes(part, ty)).collect();
+        let parts = parts.map(|part| match self.lanes.whole(part) {
+            Some(whole) if whole.r#type() == ty => whole,
+            _ => self.joined_lanes(part, ty),
+        });
+        let parts = parts.collect();
         self.keep_parts(vector, parts);
     }
 
@@ -240,14 +261,16 @@ impl<'c> Lowering<'c> {
         }
         let attrs = borrowed(&attrs);
         let of_parts = |operand: &IrValue<'c>| self.parts.contains_key(&value_key(*operand));
-        if !operands.iter().any(of_parts) {
-            // What is made of numbers is the same in each part.
-            let part = self.part(kind, &operands, &attrs, part_type);
-            return Some(vec![part; (count / PART) as usize]);
-        }
         let block = op.block()?;
         // SAFETY: the block outlives the pass.
         let block: IrBlock<'c> = unsafe { BlockRef::from_raw(block.to_raw()) };
+        if !operands.iter().any(of_parts) {
+            let part = match operands[..] {
+                [number] => self.part_of_number(number, block, (kind, &attrs, part_type)),
+                _ => self.part(kind, &operands, &attrs, part_type),
+            };
+            return Some(vec![part; (count / PART) as usize]);
+        }
         let mut made = Vec::new();
         for part in 0..(count / PART) as usize {
             let operands: Vec<IrValue<'c>> = operands
@@ -273,6 +296,63 @@ impl<'c> Lowering<'c> {
             made.push(value);
         }
         Some(made)
+    }
+
+    /// What is made of a number is the same in each part, and is there as soon as the number is.
+    fn part_of_number(
+        &mut self,
+        number: IrValue<'c>,
+        block: IrBlock<'c>,
+        (kind, attrs, ty): (Op, &[(&str, Attribute<'c>)], Type<'c>),
+    ) -> IrValue<'c> {
+        let defining = defining_op(number);
+        let in_front = defining.is_none_or(|op| self.move_to_front(op, block));
+        let behind = match defining {
+            Some(op) => next_operation(op),
+            None => first_of_block(number),
+        };
+        let before = self.emitter.ir.insertion;
+        if let Some(behind) = behind {
+            self.emitter.ir.insertion = Insertion::Before(behind);
+        }
+        let part = self.part(kind, &[number], attrs, ty);
+        self.emitter.ir.insertion = before;
+        match in_front {
+            true => self.order.begin(part),
+            false => self.order.use_from_here(part),
+        }
+        part
+    }
+
+    /// Whether an operation stands in front of all that is computed of elements in a block. Arithmetic on what stands there is moved.
+    fn move_to_front(&mut self, op: IrOp<'c>, block: IrBlock<'c>) -> bool {
+        if !is_in_block(op, block) || self.order.in_front.contains(&operation_key(op)) {
+            return true;
+        }
+        let is_moved = matches!(Op::of(op), Some(Op::ArithOp(_)))
+            && operands_of(op)
+                .filter_map(defining_op)
+                .all(|op| self.move_to_front(op, block));
+        if is_moved {
+            move_before(op, self.front_of(block));
+            self.order.in_front.insert(operation_key(op));
+        }
+        is_moved
+    }
+
+    /// Where what is in front of a block ends.
+    fn front_of(&mut self, block: IrBlock<'c>) -> IrOp<'c> {
+        let key = block.to_raw().ptr as usize;
+        if let Some(front) = self.order.fronts.get(&key) {
+            return *front;
+        }
+        let first = first_operation(block).unwrap_or(self.entry);
+        let Some(front) = self.mark_before(first) else {
+            return first;
+        };
+        self.dead.push(front);
+        self.order.fronts.insert(key, front);
+        front
     }
 
     /// The operation for one part.
