@@ -37,6 +37,7 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -135,6 +136,14 @@ void cutec_merge_equal(MlirOperation op) {
   IRRewriter rewriter(unwrap(op)->getContext());
   DominanceInfo dominance(unwrap(op));
   eliminateCommonSubExpressions(rewriter, dominance, unwrap(op));
+}
+
+// Erases what is inside of an operation and does nothing but give results, of which nothing takes one: users first.
+void cutec_erase_dead(MlirOperation op) {
+  unwrap(op)->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *inside) {
+    if (isOpTriviallyDead(inside))
+      inside->erase();
+  });
 }
 
 // Whether neither an operation nor those inside of it read or write memory, by MLIR's interfaces.

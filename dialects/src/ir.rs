@@ -25,6 +25,7 @@ unsafe extern "C" {
     pub(crate) fn cutec_insert_dialects(registry: MlirDialectRegistry);
     fn cutec_add_gpu_to_llvm(manager: MlirPassManager);
     fn cutec_merge_equal(op: MlirOperation);
+    fn cutec_erase_dead(op: MlirOperation);
     fn cutec_has_no_effect(op: MlirOperation) -> bool;
     fn cutec_emit_warning(location: MlirLocation, text: MlirStringRef);
     fn cutec_register_pass(make: extern "C" fn(usize) -> MlirPass, index: usize);
@@ -56,6 +57,12 @@ pub fn add_gpu_to_llvm(manager: &melior::pass::PassManager) {
 pub fn merge_equal(op: IrOp) {
     // SAFETY: the operation is alive, and nobody else reads it meanwhile.
     unsafe { cutec_merge_equal(op.to_raw()) };
+}
+
+/// Erases what an operation computes or loads inside and nothing takes.
+pub fn erase_dead(op: IrOp) {
+    // SAFETY: the operation is alive, and stays so; nobody reads what is inside meanwhile.
+    unsafe { cutec_erase_dead(op.to_raw()) };
 }
 
 /// Whether neither an operation nor those inside of it read or write memory, as MLIR's interfaces say.

@@ -48,4 +48,26 @@ gpu.module @kernels {
     tile.store %b, %y[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
     gpu.return
   }
+
+  // What nothing takes is gone, and what it alone takes.
+  // CHECK-LABEL: gpu.func @dead
+  // CHECK-NEXT: %[[A:.*]] = tile.load
+  // CHECK-NEXT: tile.store %[[A]]
+  // CHECK-NEXT: gpu.return
+  gpu.func @dead(%x: !view, %y: !view, %i: i32, %n: i32) {
+    %one = arith.constant 1 : i32
+    %a = tile.load %x[%i, %i] : !view, i32, i32 -> tensor<4x1024xf32>
+    %b = tile.load %y[%i, %i] : !view, i32, i32 -> tensor<4x1024xf32>
+    %c = tile.map (%a, %b) {
+    ^bb0(%p: f32, %q: f32):
+      %s = arith.addf %p, %q : f32
+      tile.yield %s : f32
+    } : (tensor<4x1024xf32>, tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    %sums = tile.reduce "add" %c 1 : tensor<4x1024xf32> -> tensor<4x1xf32>
+    scf.for %t = %i to %n step %one : i32 {
+      %d = tile.load %x[%t, %i] : !view, i32, i32 -> tensor<4x1024xf32>
+    }
+    tile.store %a, %y[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
+    gpu.return
+  }
 }
