@@ -7,6 +7,7 @@
 //! memory.
 use super::exchange::Among;
 use super::place::value_places;
+use super::reduce::in_groups;
 use super::scratch::{Scratch, Through, carried};
 use super::shuffle::{BUTTERFLY, INDEXED};
 use super::{Partition, Spread};
@@ -270,16 +271,10 @@ impl<'c> Partition<'c> {
                 parts.push(state.totals.remove(block).ok_or_else(missing)?);
             }
             let total = match combining.is_scan {
-                // Pairs of pairs: short chains, and sums of similar size meet.
                 false => {
-                    while parts.len() > 1 {
-                        let pairs = parts.chunks(2).map(|pair| match pair {
-                            [a, b] => self.apply(combining, a, b),
-                            rest => rest[0].clone(),
-                        });
-                        parts = pairs.collect();
-                    }
-                    parts.remove(0)
+                    let both = |a: Vec<_>, b: Vec<_>| self.apply(combining, &a, &b);
+                    let none = || SemError::Illegal("combines nothing".into());
+                    in_groups(parts, 2, both).ok_or_else(none)?
                 }
                 true => {
                     let mut total = parts[0].clone();

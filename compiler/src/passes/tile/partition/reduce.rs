@@ -99,21 +99,13 @@ impl<'c> Partition<'c> {
         let together = if combine == ArithOp::Maxsi { 3 } else { 2 };
         let mut numbers = Vec::with_capacity(wanted.len());
         for place in &wanted {
-            let mut level: Vec<IrValue<'c>> = given
+            let along = given
                 .iter()
                 .zip(elements)
                 .filter(|(given, _)| *given == place)
-                .map(|(_, element)| *element)
-                .collect();
-            // Pairs of pairs: short chains, and sums of similar size meet.
+                .map(|(_, element)| *element);
             let both = |a, b| self.ir.value(combine, &[a, b], &[], ty);
-            while level.len() > 1 {
-                let parts = level.chunks(together);
-                level = parts
-                    .filter_map(|part| part.iter().copied().reduce(both))
-                    .collect();
-            }
-            let number = level.first().copied().ok_or_else(|| {
+            let number = in_groups(along, together, both).ok_or_else(|| {
                 SemError::Illegal(format!("{} is not what {} leaves", to.tile, from.tile))
             })?;
             numbers.push(number);
@@ -348,4 +340,31 @@ fn combiner(kind: &str, elem: Elem) -> Result<ArithOp, SemError> {
             "cannot combine {elem} by {kind}"
         ))),
     }
+}
+
+/// All combined, so many at once, in groups of groups: chains are short, and sums of similar size meet. A group is combined as soon as it is complete, so that few
+/// wait beside what is still to come.
+pub(super) fn in_groups<T>(
+    all: impl IntoIterator<Item = T>,
+    together: usize,
+    mut combine: impl FnMut(T, T) -> T,
+) -> Option<T> {
+    // What waits at each level for the rest of its group.
+    let mut waiting: Vec<Vec<T>> = Vec::new();
+    for one in all {
+        let mut next = Some(one);
+        let mut level = 0;
+        while let Some(one) = next.take() {
+            if level == waiting.len() {
+                waiting.push(Vec::with_capacity(together));
+            }
+            waiting[level].push(one);
+            if waiting[level].len() == together {
+                next = waiting[level].drain(..).reduce(&mut combine);
+            }
+            level += 1;
+        }
+    }
+    let rest = |rest: Option<T>, level: Vec<T>| level.into_iter().chain(rest).reduce(&mut combine);
+    waiting.into_iter().fold(None, rest)
 }
