@@ -36,15 +36,13 @@ impl Structure {
 
 /// Whether an operation stands in a loop.
 pub(super) fn in_loop(op: IrOp) -> bool {
-    loops_around(op) > 0
+    loops_around(op).next().is_some()
 }
 
-/// In how many loops an operation stands.
-pub(super) fn loops_around(op: IrOp) -> usize {
+/// The loops that an operation stands in, from the inside out.
+pub(super) fn loops_around<'c>(op: IrOp<'c>) -> impl Iterator<Item = IrOp<'c>> {
     let around = std::iter::successors(parent(op), |op| parent(*op));
-    around
-        .filter(|op| matches!(Structure::of(*op), Some(Structure::For | Structure::While)))
-        .count()
+    around.filter(|op| matches!(Structure::of(*op), Some(Structure::For | Structure::While)))
 }
 
 /// Where an edge begins or ends.

@@ -366,6 +366,13 @@ pub(super) fn parent<'c>(op: IrOp<'c>) -> Option<IrOp<'c>> {
     }
 }
 
+/// Whether a value is one of an operation's regions.
+pub(super) fn is_inside<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
+    let owner = defining_op(value).or_else(|| first_of_block(value));
+    let around = owner.and_then(parent);
+    std::iter::successors(around, |op| parent(*op)).any(|op| op == of)
+}
+
 /// The first operation of the block that a value is an argument of.
 pub(super) fn first_of_block<'c>(argument: IrValue<'c>) -> Option<IrOp<'c>> {
     if !argument.is_block_argument() {

@@ -277,10 +277,12 @@ const AHEAD_THREADS: i64 = 384;
 /// Whether a loop without products loads its tiles a round ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
-    /// Registers of a thread that the tiles of a round take, and of all else that it holds.
+    /// Registers of a thread that the tiles of a round take.
     pub loaded: i64,
-    /// The latter.
+    /// Registers of all else that it holds in the loop.
     pub held: i64,
+    /// The most that it holds anywhere in the kernel: so many it has in the loop, too.
+    pub peak: i64,
 }
 
 impl Ahead {
@@ -294,9 +296,13 @@ impl Ahead {
 
     /// Why, in words.
     pub fn reason(self) -> String {
-        let Ahead { loaded, held } = self;
+        let Ahead { loaded, held, .. } = self;
         let most = self.most();
         match self.rounds() {
+            1 if most == self.peak => format!(
+                "nothing is loaded ahead: the tiles of two rounds take {} registers of a thread, and it holds {held} besides; {most} are held elsewhere. `pipeline(n)` pins it",
+                ROUNDS * loaded
+            ),
             1 => format!(
                 "nothing is loaded ahead: the tiles of two rounds take {} registers of a thread, and it holds {held} besides; {most} leave room for {AHEAD_THREADS} threads a multiprocessor. `pipeline(n)` pins it",
                 ROUNDS * loaded
@@ -309,7 +315,7 @@ impl Ahead {
 
     /// Registers that a thread may hold for it.
     pub fn most(self) -> i64 {
-        registers_of_thread(AHEAD_THREADS, 1)
+        registers_of_thread(AHEAD_THREADS, 1).max(self.peak)
     }
 }
 
@@ -524,17 +530,20 @@ mod tests {
         let softmax = Ahead {
             loaded: 16,
             held: 64,
+            peak: 64,
         };
         assert_eq!(softmax.rounds(), 2);
         // The same of f32.
         let wide = Ahead {
             loaded: 32,
             held: 65,
+            peak: 65,
         };
         assert_eq!(wide.rounds(), 2);
         let large = Ahead {
             loaded: 64,
             held: 64,
+            peak: 64,
         };
         assert_eq!(large.rounds(), 1);
     }

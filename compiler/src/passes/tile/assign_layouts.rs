@@ -23,7 +23,7 @@ use super::types::{
 };
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
-    Kernel, declared_block_size, defining_op, erase, for_each_kernel, replace_all_uses,
+    Kernel, declared_block_size, defining_op, erase, for_each_kernel, is_inside, replace_all_uses,
     set_operand, string_attribute, users,
 };
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
@@ -445,7 +445,7 @@ impl<'c> Assignment<'c> {
             let Some(input) = input.filter(|input| self.layout(*input).is_none()) else {
                 return false;
             };
-            loops_around(op) < loops_around(inside)
+            loops_around(inside).any(|outside| loops_around(op).all(|around| around != outside))
                 && match TileOp::of(inside) {
                     Some(TileOp::Reduce | TileOp::Fold) => true,
                     Some(TileOp::Transpose | TileOp::Reshape) => {
@@ -704,7 +704,13 @@ fn convert_operand<'c>(
     if tile.layout.as_ref() == Some(&layout) {
         return Ok(());
     }
-    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    // What a loop does not change is spread anew once, in front of it. For a product that says how it is read, in the loop.
+    let unchanged = loops_around(op).take_while(|around| !is_inside(value, *around));
+    let before = match TileOp::Dot.is(op) {
+        true => op,
+        false => unchanged.last().unwrap_or(op),
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(before));
     ir.location = op.location();
     let ty = tile.with_layout(layout).ir(context);
     let converted = ir.value(TileOp::ConvertLayout, &[value], &[], ty);

@@ -9,8 +9,8 @@ use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, reads_shared_memory, tile_of, vector_access};
 use super::warpgroup_products::{box_of, zeros_outside};
-use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{defining_op, same_block, users};
+use crate::passes::control_flow::{in_loop, loops_around};
+use crate::passes::ir_utils::{defining_op, is_inside, same_block, users};
 use cutec_dialects::atoms::{Issuer, Place, Wgmma};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of};
 use cutec_dialects::elem::Space;
@@ -57,14 +57,16 @@ fn computed_of<'c>(
     dot: IrOp<'c>,
     function: IrOp<'c>,
 ) -> Option<Vec<IrOp<'c>>> {
-    if tile::Load::defining(factor).is_some() || !in_loop(dot) {
+    let round = loops_around(dot).next()?;
+    if tile::Load::defining(factor).is_some() {
         return None;
     }
     let (mut open, mut seen) = (vec![(factor, false)], HashSet::from([operation_key(dot)]));
     let (mut loads, mut small) = (Vec::new(), Vec::new());
     while let Some((value, repeated)) = open.pop() {
         let op = defining_op(value)?;
-        if !seen.insert(operation_key(op)) {
+        // What the round does not change waits in registers.
+        if !seen.insert(operation_key(op)) || !is_inside(value, round) {
             continue;
         }
         match TileOp::of(op)? {

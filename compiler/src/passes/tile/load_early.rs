@@ -6,7 +6,7 @@
 use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
 use super::pingpong::in_turn;
-use super::registers::{for_bits, of_thread, peak};
+use super::registers::{for_bits, of_thread, peak_with};
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
@@ -41,6 +41,7 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
         return Ok(());
     };
     let most = of_thread(function, threads, target) - OTHERS;
+    // What a map brings is read at once, so that its stage is free again.
     let by_map: Vec<IrOp> = EpilogueLoad::all(function, target)
         .iter()
         .map(|it| it.load)
@@ -60,7 +61,7 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
         for op in &moved {
             move_before(*op, products);
         }
-        if peak(function)?.is_some_and(|peak| for_bits(peak.all) > most) {
+        if peak_with(function, &by_map)?.is_some_and(|peak| for_bits(peak.all) > most) {
             // The last one first: what stood behind an operation stands there again.
             for (op, next) in moved.iter().zip(back).rev() {
                 if let Some(next) = next {

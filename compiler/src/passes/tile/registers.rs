@@ -61,10 +61,28 @@ pub(super) struct Peak<'c> {
 
 /// Where the most registers are held.
 pub(super) fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
+    peak_with(function, &[])
+}
+
+/// The same where these loads read a whole tile at once, before anything is computed of it.
+pub(super) fn peak_with<'c>(
+    function: IrOp<'c>,
+    at_once: &[IrOp<'c>],
+) -> Result<Option<Peak<'c>>, Failed<'c>> {
+    let all = held(function, at_once)?.into_iter();
+    // The first of those that hold the most.
+    Ok(all.rev().max_by_key(|peak| peak.all))
+}
+
+/// What is held at each loop, product and reduction, in program order, and at the loads that read a whole tile at once.
+pub(super) fn held<'c>(
+    function: IrOp<'c>,
+    at_once: &[IrOp<'c>],
+) -> Result<Vec<Peak<'c>>, Failed<'c>> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
     let live = live(function, &operations)?;
-    let mut peak: Option<Peak> = None;
+    let mut found = Vec::new();
     for (at, op) in operations.iter().enumerate() {
         let (own, others) = match Op::of(*op) {
             Some(Op::ScfOp(ScfOp::For | ScfOp::While)) => (results(*op)?, live.across[at]),
@@ -73,14 +91,18 @@ pub(super) fn peak<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c
             }
             // Its operand is read to the end; what it gives is small.
             Some(Op::TileOp(TileOp::Reduce | TileOp::Fold | TileOp::Scan)) => (live.at[at], 0),
+            Some(Op::TileOp(TileOp::Load)) if at_once.contains(op) => {
+                (results(*op)?, live.across[at])
+            }
             _ => continue,
         };
-        let all = own + others;
-        if peak.as_ref().is_none_or(|peak| peak.all < all) {
-            peak = Some(Peak { op: *op, own, all });
-        }
+        found.push(Peak {
+            op: *op,
+            own,
+            all: own + others,
+        });
     }
-    Ok(peak)
+    Ok(found)
 }
 
 /// Where the most registers are held at a load, in a kernel without products, whose operands wait elsewhere: a tile is loaded as a whole.

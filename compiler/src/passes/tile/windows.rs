@@ -7,7 +7,7 @@ use super::tensor_box::TensorBox;
 use super::types::tile_of;
 use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
-    attributes, collect_nested, defining_op, erase, first_of_block, move_before, parent,
+    attributes, collect_nested, defining_op, erase, is_inside, move_before, parent,
     replace_all_uses, set_attribute, users,
 };
 use cutec_abi::tensor_map::Im2col;
@@ -270,13 +270,6 @@ fn captured<'c>(op: IrOp<'c>) -> Vec<IrValue<'c>> {
         .into_iter()
         .flat_map(|op| operands_of(op).collect::<Vec<_>>());
     used.filter(|value| !is_inside(*value, op)).collect()
-}
-
-/// Whether a value is one of an operation's regions.
-fn is_inside<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
-    let owner = defining_op(value).or_else(|| first_of_block(value));
-    let around = owner.and_then(parent);
-    std::iter::successors(around, |op| parent(*op)).any(|op| op == of)
 }
 
 /// Erases the operation of a tile that nothing uses, and those that it alone used.

@@ -23,7 +23,7 @@ mod rematerialize;
 mod rewrite;
 
 use super::known_ops::checked_ops;
-use super::registers::{for_bits, peak};
+use super::registers::held;
 use super::stages::depth_of;
 use super::types::Failed;
 use crate::passes::Reported;
@@ -34,7 +34,7 @@ use cutec_dialects::target::Target;
 use k_blocks::{Product, Source};
 use melior::Context;
 use plan::Plan;
-use registers::Loads;
+use registers::{Held, Loads};
 
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -56,11 +56,12 @@ fn of_function<'c>(
     }
     // What a thread holds before anything is loaded ahead.
     let held = match open {
-        true => peak(function)?.map_or(0, |peak| for_bits(peak.all)),
-        false => 0,
+        true => held(function, &[])?,
+        false => Vec::new(),
     };
+    let held: Vec<Held> = loops.iter().map(|of| Held::of(*of, &held)).collect();
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
-    for of in loops {
+    for (of, held) in loops.into_iter().zip(held) {
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
         } else if let Some(loads) = Loads::of(of, function, held)? {

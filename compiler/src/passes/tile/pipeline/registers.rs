@@ -6,13 +6,14 @@
 use super::plan::may_write;
 use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
+use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
     blocks, clone, collect_nested, constant_of, defining_op, erase, is_in_block, operations,
     replace_all_uses, set_operand,
 };
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::registers::for_bits;
+use crate::passes::tile::registers::{Peak, for_bits};
 use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
@@ -27,6 +28,29 @@ use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 
+/// Registers that a thread holds before anything is loaded ahead.
+#[derive(Clone, Copy)]
+pub(super) struct Held {
+    /// In a loop, and anywhere.
+    inside: i64,
+    peak: i64,
+}
+
+impl Held {
+    /// Those of a loop, of what is held where in its kernel.
+    pub fn of(of: IrOp, held: &[Peak]) -> Self {
+        let most = |held: &mut dyn Iterator<Item = &Peak>| {
+            for_bits(held.map(|held| held.all).max().unwrap_or(0))
+        };
+        let inside =
+            |held: &&Peak| held.op == of || loops_around(held.op).any(|around| around == of);
+        Held {
+            inside: most(&mut held.iter().filter(inside)),
+            peak: most(&mut held.iter()),
+        }
+    }
+}
+
 /// A loop of which some loads are made iterations ahead.
 pub(super) struct Loads<'c> {
     of: IrOp<'c>,
@@ -37,8 +61,8 @@ pub(super) struct Loads<'c> {
 }
 
 impl<'c> Loads<'c> {
-    /// The loads of a loop that can be made ahead; `None` where there are none, or it is not to be. A thread holds so many registers besides.
-    pub fn of(of: IrOp<'c>, function: IrOp<'c>, held: i64) -> Result<Option<Self>, Failed<'c>> {
+    /// The loads of a loop that can be made ahead; `None` where there are none, or it is not to be.
+    pub fn of(of: IrOp<'c>, function: IrOp<'c>, held: Held) -> Result<Option<Self>, Failed<'c>> {
         let said = depth_of(of)?;
         let Some(body) = blocks(of, 0).into_iter().next() else {
             return Ok(None);
@@ -162,7 +186,7 @@ fn streams<'c>(of: IrOp<'c>, function: IrOp<'c>) -> bool {
 }
 
 /// Rounds under way by the cost model.
-fn chosen<'c>(of: IrOp<'c>, loads: &[IrOp<'c>], held: i64) -> Result<i64, Failed<'c>> {
+fn chosen<'c>(of: IrOp<'c>, loads: &[IrOp<'c>], held: Held) -> Result<i64, Failed<'c>> {
     let mut bits = 0;
     for load in loads {
         bits += match TileType::of(result_of(*load, 0).r#type()) {
@@ -173,7 +197,8 @@ fn chosen<'c>(of: IrOp<'c>, loads: &[IrOp<'c>], held: i64) -> Result<i64, Failed
     }
     let ahead = Ahead {
         loaded: for_bits(bits),
-        held,
+        held: held.inside,
+        peak: held.peak,
     };
     remark(of.location(), ahead.reason());
     Ok(ahead.rounds())
