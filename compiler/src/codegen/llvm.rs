@@ -436,6 +436,8 @@ fn initialize() {
             // LICM compares all accesses of a loop with each other to keep one in a register: only where
             // they are few. Fragments are in registers already.
             c"--licm-mssa-max-acc-promotion=32".as_ptr(),
+            // What the language says may be fused is: a multiplication and the addition that takes it.
+            c"--nvptx-fma-level=1".as_ptr(),
             // What LLVM merged or moved has a `.loc` of line 0, and does not look as if it came from where the
             // instruction before it does: the simulator takes a position at its word.
             c"--use-unknown-locations=Enable".as_ptr(),
