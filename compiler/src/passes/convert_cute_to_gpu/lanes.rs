@@ -175,8 +175,7 @@ impl<'c> Lowering<'c> {
         count: i64,
         elem: Type<'c>,
     ) -> Option<Vec<IrValue<'c>>> {
-        let (_, narrow) = vector_elements(of.r#type())?;
-        if &*type_text(narrow) != "bf16" || &*type_text(elem) != "f32" || count % 2 == 1 {
+        if !is_bf16(of) || &*type_text(elem) != "f32" || count % 2 == 1 {
             return None;
         }
         let pairs = self.lanes.pieces(of, count, 2).map(<[_]>::to_vec);
@@ -262,6 +261,15 @@ pub(super) fn is_short_by_lane(op: IrOp, kind: Op, result: IrValue) -> bool {
     };
     let is_alone = count % 2 == 1 || goes_by_lane(kind, &operands, ty);
     is_alone && !operands.is_empty() && !is_of_registers(&operands, ty)
+}
+
+/// Whether an operation takes numbers of bf16, two of a register ([`Lowering::lane_by_lane`]).
+pub(super) fn is_of_halves(op: IrOp) -> bool {
+    operands_of(op).all(is_bf16)
+}
+
+fn is_bf16(vector: IrValue) -> bool {
+    vector_elements(vector.r#type()).is_some_and(|(_, elem)| &*type_text(elem) == "bf16")
 }
 
 /// Whether an operation takes and gives registers.

@@ -17,7 +17,7 @@ use super::super::ir_utils::{
     named_attributes, next_operation, vector_elements,
 };
 use super::Lowering;
-use super::lanes::{goes_by_lane, is_of_registers, is_register, is_short_by_lane};
+use super::lanes::{goes_by_lane, is_of_halves, is_of_registers, is_register, is_short_by_lane};
 use cutec_dialects::builder::{
     Insertion, IrBlock, IrOp, IrValue, integer_array, operands_of, operation_key, result_of,
     value_key,
@@ -119,7 +119,10 @@ impl<'c> Lowering<'c> {
         }
         if let Some(result) = result
             && let Some(kind) = kind
-            && (is_scalar_intrinsic(op) || is_elementwise(op) && is_short_by_lane(op, kind, result))
+            && (is_scalar_intrinsic(op)
+                || is_elementwise(op)
+                    && (kind == ArithOp::Extf.into() && is_of_halves(op)
+                        || is_short_by_lane(op, kind, result)))
             && vector_elements(result.r#type()).is_some()
         {
             let attrs = named_attributes(op);
