@@ -29,7 +29,9 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report, warn};
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
+};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
@@ -45,6 +47,9 @@ use std::collections::{BTreeSet, HashMap};
 const VECTOR_BYTES: i64 = 16;
 /// Bytes of stores that are worth spreading a tile anew, so that they become wider.
 const NARROW_BYTES: i64 = 4;
+
+/// Elements of a row that a thread has as a whole where a loop reduces it.
+const SHORT_ROW: i64 = 32;
 
 /// Bytes of shared memory that a tile may take to be spread anew for that: two blocks fit where results lie across.
 const EXCHANGED_BYTES: i64 = 64 << 10;
@@ -225,7 +230,9 @@ impl<'c> Assignment<'c> {
             None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
             Some(along) => along.unwrap_or((last, 1)),
         };
-        let along = self.memory(value, tile).unwrap_or(by_itself);
+        let along = self.reduced_in_a_loop(value, tile);
+        let along = along.or_else(|| self.memory(value, tile));
+        let along = along.unwrap_or(by_itself);
         let layout = match self.by_parts(value, tile, along)? {
             Some(layout) => layout,
             None => TileLayout::blocked(&tile.shape, along.0, along.1, self.threads),
@@ -391,6 +398,28 @@ impl<'c> Assignment<'c> {
         Some((fast, vector.unwrap_or(1)))
     }
 
+    /// The short axis along which a loop reduces a tile that it neither loads nor stores, and its extent: a thread has whole rows, whose
+    /// elements no other has to see in each round.
+    fn reduced_in_a_loop(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
+        let class = self.classes.class(value)?;
+        let reshaping = self.reshaping.get(&class)?.iter();
+        reshaping.into_iter().find_map(|number| {
+            let op = self.operations[*number];
+            let reduce = tile::Reduce::of(op)?;
+            let around = loops_around(op).next()?;
+            let accesses = self.accesses.get(&class).into_iter().flatten();
+            let accessed = accesses
+                .flat_map(|access| loops_around(*access))
+                .any(|other| other == around);
+            let axis = reduce.axis().and_then(integer_value)? as usize;
+            let extent = tile.shape.get(axis).copied()?;
+            let is_of_class = self.classes.class(reduce.input()) == Some(class);
+            let short = (2..=SHORT_ROW).contains(&extent) && tile.size() / extent >= self.threads;
+            (is_of_class && !accessed && short && extent.count_ones() == 1)
+                .then_some((axis, extent))
+        })
+    }
+
     /// Whether maps of the class go to memory, and along which axis how many elements are copied at once where they are
     /// gathered for products. Others are gathered one by one: neighbours in memory are of neighbouring threads.
     fn gathered(&self, value: IrValue<'c>) -> Option<Option<(usize, i64)>> {
@@ -408,18 +437,22 @@ impl<'c> Assignment<'c> {
         }
     }
 
-    /// Along which axis how many elements of a map are copied at once for the product that alone takes it.
+    /// Along which axis how many elements of a map are copied at once: for the product that alone takes it, or into registers.
     fn copied_at_once(&self, map: IrOp<'c>) -> Option<(usize, i64)> {
         let tile = tile_of(map, result_of(map, 0)).ok()?;
-        let [dot] = users(result_of(map, 0))[..] else {
-            return None;
+        let of_product = |dot: tile::Dot<'c>| {
+            let factors = dot.factors();
+            let index = factors
+                .iter()
+                .position(|factor| *factor == result_of(map, 0))?;
+            let axes = gathered_along(&*mma_of(dot.op()).ok()?, index, tile.elem);
+            Vectors::of(map, axes, self.function)
         };
-        let factors = tile::Dot::of(dot)?.factors();
-        let index = factors
-            .iter()
-            .position(|factor| *factor == result_of(map, 0))?;
-        let axes = gathered_along(&*mma_of(dot).ok()?, index, tile.elem);
-        let vectors = Vectors::of(map, axes, self.function)?;
+        let vectors = match users(result_of(map, 0))[..] {
+            [user] if TileOp::Dot.is(user) => of_product(tile::Dot::of(user)?),
+            _ => Vectors::in_registers(map, |axis| tile.shape[axis]),
+        };
+        let vectors = vectors?;
         Some((vectors.fast, vectors.atom.src_values()))
     }
 
@@ -480,7 +513,9 @@ impl<'c> Assignment<'c> {
         let by_warpgroups = |op: &IrOp<'c>| mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
         let room =
             tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
-        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector) && room;
+        // In each round of a loop, few are stored sooner than all threads have exchanged them.
+        let many = layout.values() * bytes >= VECTOR_BYTES || loops_around(store).next().is_none();
+        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector) && room && many;
         // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
         // would write a part of many sectors.
         let scattered = vector * bytes <= NARROW_BYTES
@@ -508,6 +543,17 @@ impl<'c> Assignment<'c> {
                         if index == 2 {
                             convert_result(context, *op, 0, layout)?;
                         }
+                    }
+                }
+                Some(TileOp::Map) => {
+                    let tile = tile_of(*op, result_of(*op, 0))?;
+                    let neighbours = |axis| {
+                        let layout = tile.layout.as_ref()?;
+                        layout.neighbours(&tile.shape, axis).ok()
+                    };
+                    let found = Vectors::in_registers(*op, |axis| neighbours(axis).unwrap_or(1));
+                    if let Some(vectors) = found {
+                        vectors.say(*op, &OpBuilder::new(context, Insertion::Before(*op)));
                     }
                 }
                 Some(TileOp::Store) => {

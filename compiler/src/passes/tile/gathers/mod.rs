@@ -5,7 +5,8 @@
 //! (`along.rs` proves that). Where the elements lie is computed for the first of each 16 bytes alone, by the threads that copy them
 //! (`places.rs`): maps, coordinates and tiles that are loaded, element by element. `vector.rs` copies one.
 //!
-//! Where no warps are there for that alone, all threads of a block copy such vectors ([`Vectors`]), each those of its elements.
+//! Where no warps are there for that alone, all threads of a block copy such vectors ([`Vectors`]), each those of its elements; what goes to no product
+//! they read into registers.
 mod along;
 mod places;
 mod vector;
@@ -13,23 +14,29 @@ mod vector;
 use super::issuable::read_only;
 use super::types::{tile_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
-use crate::passes::ir_utils::{blocks, defining_op, operations};
+use crate::passes::ir_utils::{blocks, defining_op, hints_of, operations, set_attribute};
 use along::{Along, Neighbours};
-use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, Wgmma};
-use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of};
+use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, UniversalCopy, Wgmma};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, cute, tile};
-use cutec_dialects::target::WARPGROUP;
+use cutec_dialects::target::{WARPGROUP, WIDEST_ACCESS};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Tree};
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 pub(super) use places::{Axis, Place, Places, before};
 pub(super) use vector::Vector;
 
 /// The attribute of a `tile.write` of a gathered tile that warps of their own are to copy.
 pub(super) const GATHERED: &str = "tile.gathered";
+
+/// The attribute of a map that threads read as vectors: along which axis of how many elements, and what divides the coordinate of the first along each mode
+/// of the tensor.
+const IN_VECTORS: &str = "tile.vectors";
 
 /// Bytes that are copied at once.
 const VECTOR: i64 = 16;
@@ -84,6 +91,20 @@ pub(super) struct Element<'c> {
     /// Its coordinates that are computed, and the others.
     pub at: Vec<Option<IrValue<'c>>>,
     pub known: Vec<i64>,
+    /// What is asked of the caches.
+    pub hints: Hints,
+    /// What there is outside of the tensor: zero.
+    pub outside: Attribute<'c>,
+}
+
+impl Element<'_> {
+    /// The instruction that reads so many neighbours at once.
+    fn read(&self, elem: Elem, count: i64) -> CopyAtom {
+        CopyAtom {
+            hints: self.hints,
+            ..UniversalCopy::of_elements(elem, count)
+        }
+    }
 }
 
 /// Whether a map reads one element of a tensor where a condition holds, and has a zero elsewhere.
@@ -139,6 +160,8 @@ pub(super) fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
         view: load.view(),
         at,
         known,
+        hints: hints_of(load.op()),
+        outside: zero.attribute("value").ok()?,
     })
 }
 
@@ -214,7 +237,7 @@ impl<'c> GatheredTile<'c> {
     }
 }
 
-/// How the elements of a map are copied to shared memory as vectors by `cp.async`.
+/// How the elements of a map are copied as vectors.
 pub(super) struct Vectors {
     /// The instruction.
     pub atom: CopyAtom,
@@ -225,7 +248,8 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// The widest along one of some axes; `None` where several elements are not neighbours, or the kernel writes the tensor.
+    /// The widest that go to shared memory by `cp.async` along one of some axes; `None` where several elements are not neighbours, or the kernel
+    /// writes the tensor.
     pub fn of<'c>(map: IrOp<'c>, axes: &[usize], function: IrOp<'c>) -> Option<Self> {
         let element = element(map)?;
         let tile = tile_of(map, result_of(map, 0)).ok()?;
@@ -233,11 +257,59 @@ impl Vectors {
             return None;
         }
         let atoms = CpAsync::WIDTHS.map(|copy| CopyAtom::new(CopyOp::CpAsync(copy), tile.elem));
+        Vectors::widest(map, &element, &atoms, axes)
+    }
+
+    /// The widest that are read into registers, where a thread has so many neighbours along an axis, and they are some in memory.
+    pub fn in_registers(map: IrOp, neighbours: impl Fn(usize) -> i64) -> Option<Self> {
+        let element = element(map)?;
+        let tile = tile_of(map, result_of(map, 0)).ok()?;
+        let widths = (1..=WIDEST_ACCESS.ilog2()).rev().map(|power| 1 << power);
+        let counts = widths.map(|bytes: i64| 8 * bytes / tile.elem.bits());
+        let atoms = counts.map(|count| element.read(tile.elem, count));
+        atoms.into_iter().find_map(|atom| {
+            let axes = (0..tile.shape.len()).rev();
+            let axes = axes.filter(|axis| neighbours(*axis) % atom.src_values().max(1) == 0);
+            Vectors::widest(map, &element, &[atom], &axes.collect::<Vec<_>>())
+        })
+    }
+
+    /// Says of a map that it is read so: later its tiles are no tiles any more.
+    pub fn say(&self, map: IrOp, ir: &OpBuilder) {
+        let of = [self.fast as i64, self.atom.src_values()];
+        let all: Vec<i64> = of
+            .into_iter()
+            .chain(self.divisors.iter().copied())
+            .collect();
+        set_attribute(map, IN_VECTORS, ir.i64_array(&all));
+    }
+
+    /// What was said.
+    pub fn said(map: IrOp) -> Option<Self> {
+        let said = map.attribute(IN_VECTORS).ok().and_then(integer_array)?;
+        let [fast, count, divisors @ ..] = &said[..] else {
+            return None;
+        };
+        let tile = tile_of(map, result_of(map, 0)).ok()?;
+        Some(Vectors {
+            atom: element(map)?.read(tile.elem, *count),
+            fast: usize::try_from(*fast).ok()?,
+            divisors: divisors.to_vec(),
+        })
+    }
+
+    fn widest<'c>(
+        map: IrOp<'c>,
+        element: &Element<'c>,
+        atoms: &[CopyAtom],
+        axes: &[usize],
+    ) -> Option<Self> {
+        let tile = tile_of(map, result_of(map, 0)).ok()?;
         let several = |atom: &CopyAtom| atom.verify().is_ok() && atom.src_values() > 1;
-        atoms.into_iter().filter(several).find_map(|atom| {
+        atoms.iter().copied().filter(several).find_map(|atom| {
             let vector = atom.src_values();
             axes.iter().copied().find_map(|fast| {
-                let at = neighbours(map, &element, fast, vector).ok()?;
+                let at = neighbours(map, element, fast, vector).ok()?;
                 let divisors = at.into_iter().map(|index| match index {
                     Index::Known(_) => 1,
                     Index::Computed(_, divisor) => divisor,

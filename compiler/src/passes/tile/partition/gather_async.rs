@@ -1,13 +1,14 @@
-//! `tile.gather_async`: elements at computed places are copied to shared memory, several at once.
+//! Elements at computed places, several at once: to shared memory by `tile.gather_async`, and into registers.
 //!
 //! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of its map are left out.
 use super::super::emits::Emits;
+use super::place::value_places;
 use super::{Partition, Spread, spread_of};
 use crate::passes::ir_utils::{blocks, defining_op, present};
-use crate::passes::tile::gathers::{Index, Vector, element};
+use crate::passes::tile::gathers::{Index, Vector, Vectors, element};
 use crate::passes::tile::types::{copy_atom_of, fast_axis};
-use cutec_dialects::builder::{IrOp, integer_array, operands_of};
-use cutec_dialects::ops::{CuteOp, cute, tile};
+use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
+use cutec_dialects::ops::{ArithOp, CuteOp, cute, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::value::Val;
 use cutec_layout::algebra::offset_at;
@@ -39,6 +40,8 @@ impl<'c> Partition<'c> {
         let plain = Attrs::default();
         let in_vectors = self.constant(Val::layout(&vectors))?;
         let to = self.cute(CuteOp::Composition, &[part.memory, in_vectors], &plain)?;
+        let divisors = op.attribute("divisors").ok().and_then(integer_array);
+        let divisors = divisors.ok_or_else(|| SemError::Illegal("has no `divisors`".into()))?;
         self.once(&spread, |this| {
             for number in 0..count {
                 let first = Tree::Leaf((number * vector).into());
@@ -47,18 +50,78 @@ impl<'c> Partition<'c> {
                 let lane = lane.ok_or_else(missing)?;
                 let at = this.constant(Val::coord([None, Some(number.into())]))?;
                 let to = this.cute(CuteOp::Slice, &[to, at], &plain)?;
-                let of = this.vector(op, map, &spread, lane)?;
+                let of = this.vector(map, &divisors, &spread, lane)?;
                 of.copy(this, atom, to, map)?;
             }
             Ok(())
         })
     }
 
+    /// What a map reads as vectors, where it does so and a thread has all of each.
+    pub(super) fn read_vectors(
+        &mut self,
+        map: IrOp<'c>,
+        to: &Spread,
+    ) -> Result<Option<IrValue<'c>>, SemError> {
+        let shape = &to.tile.shape;
+        let has = |vectors: &Vectors| {
+            let neighbours = to.layout.neighbours(shape, vectors.fast);
+            neighbours.is_ok_and(|count| count % vectors.atom.src_values() == 0)
+        };
+        let Some(vectors) = Vectors::said(map).filter(has) else {
+            return Ok(None);
+        };
+        // The values of a thread, vector by vector.
+        let places: Vec<Vec<i64>> = (0..shape.len())
+            .map(|axis| value_places(to, axis))
+            .collect::<Result<_, _>>()?;
+        let mut lanes: Vec<usize> = (0..to.values() as usize).collect();
+        lanes.sort_by_key(|lane| {
+            let across = |axis: &usize| *axis != vectors.fast;
+            let others = (0..shape.len()).filter(across);
+            let others: Vec<i64> = others.map(|axis| places[axis][*lane]).collect();
+            (others, places[vectors.fast][*lane])
+        });
+        let (vector, count) = (vectors.atom.src_values(), to.values());
+        let fragment = self.fragment(to)?;
+        let outside = element(map).ok_or_else(missing)?.outside;
+        let ty = to.vector(&self.ir);
+        let outside = self.ir.splat(ty, outside);
+        let outside = self
+            .ir
+            .value(ArithOp::Constant, &[], &[("value", outside)], ty);
+        self.store_vec(outside, fragment)?;
+        let pieces = Layout::concat([
+            Layout::contiguous(vector),
+            Layout::scalar(count / vector, vector),
+        ]);
+        let plain = Attrs::default();
+        let pieces = self.constant(Val::layout(&pieces))?;
+        let pieces = self.cute(CuteOp::Composition, &[fragment, pieces], &plain)?;
+        for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {
+            let at = self.constant(Val::coord([None, Some(number.into())]))?;
+            let piece = self.cute(CuteOp::Slice, &[pieces, at], &plain)?;
+            let of = self.vector(map, &vectors.divisors, to, lanes[0])?;
+            of.copy(self, vectors.atom, piece, map)?;
+        }
+        let read = self.load_vec(fragment, to)?;
+        if lanes.is_sorted() {
+            return Ok(Some(read));
+        }
+        let read = self.elements(read, to);
+        let mut elements = read.clone();
+        for (element, lane) in read.into_iter().zip(lanes) {
+            elements[lane] = element;
+        }
+        let elem = self.ir.number_type(to.tile.elem);
+        Ok(Some(self.gather(&elements, elem)))
+    }
+
     /// The vector of which value `lane` of a thread is the first element.
     fn vector(
         &mut self,
-        op: IrOp<'c>,
         map: IrOp<'c>,
+        divisors: &[i64],
         spread: &Spread,
         lane: usize,
     ) -> Result<Vector<'c>, SemError> {
@@ -72,12 +135,10 @@ impl<'c> Partition<'c> {
         self.for_one_value(&mut body, then, lane, reads);
         let condition = operands_of(branch).next().ok_or_else(missing)?;
         let inside = self.number_of(&mut body, condition, lane);
-        let divisors = op.attribute("divisors").ok().and_then(integer_array);
-        let divisors = divisors.ok_or_else(|| SemError::Illegal("has no `divisors`".into()))?;
         let modes = element.at.iter().zip(element.known).zip(divisors);
         let at = modes.map(|((at, known), divisor)| match at {
             None => Index::Known(known),
-            Some(at) => Index::Computed(self.number_of(&mut body, *at, lane), divisor),
+            Some(at) => Index::Computed(self.number_of(&mut body, *at, lane), *divisor),
         });
         let at = at.collect();
         let view = element.view;

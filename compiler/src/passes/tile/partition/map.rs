@@ -44,6 +44,9 @@ impl<'c> Partition<'c> {
     pub(super) fn map(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let missing = || SemError::Illegal("has no body".into());
         let block = blocks(op, 0).into_iter().next().ok_or_else(missing)?;
+        if let Some(read) = self.read_vectors(op, to)? {
+            return Ok(read);
+        }
         if let Some(why) = string_attribute(op, GATHERED_SINCE) {
             say(op.location(), format!("gathered element by element: {why}"));
         }

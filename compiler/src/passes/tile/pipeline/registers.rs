@@ -76,12 +76,17 @@ impl<'c> Loads<'c> {
                 continue;
             }
             let view = present(load, tile::Load::of(load))?.view();
-            let outside = defining_op(view).is_none_or(|op| !is_in_block(op, body));
             let at = Coordinate::of(load).map_err(|message| (load, message))?;
-            let repeat = Rematerialization { body };
-            if !may_write(of, view) && outside && at.values.iter().all(|at| repeat.is_possible(*at))
-            {
-                loads.push(load);
+            let in_the_way = match (Rematerialization { body }).can_bring(view, &at) {
+                _ if may_write(of, view) => "the loop may write to its tensor",
+                true => {
+                    loads.push(load);
+                    continue;
+                }
+                false => "its place is not computed of the index of the loop alone",
+            };
+            if is_pipelined(of) {
+                remark(load.location(), format!("not loaded ahead: {in_the_way}"));
             }
         }
         if loads.is_empty() {
@@ -156,8 +161,12 @@ impl<'c> Loads<'c> {
                 Some(Ok(tile)) => tile.shape.get(axis).copied(),
                 _ => None,
             };
-            let at = repeat.coordinate(ir, &old, extent, iteration, false, &mut clones)?;
+            let view = present(*load, tile::Load::of(*load))?.view();
+            let moves = defining_op(view).is_some_and(|op| is_in_block(op, self.body));
+            let view = repeat.for_index(ir, view, iteration.0, &mut clones)?;
+            let at = repeat.coordinate(ir, &old, extent, iteration, moves, &mut clones)?;
             let again = ir.insert(clone(*load));
+            set_operand(again, 0, view);
             for (axis, value) in at.into_iter().enumerate() {
                 set_operand(again, axis + 1, value);
             }
