@@ -14,6 +14,7 @@ use super::coordinate::Coordinate;
 use super::gathers::Vectors;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
+use super::promises::for_vectors;
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
 use super::stage_operands::gathered_along;
@@ -524,6 +525,31 @@ impl<'c> Assignment<'c> {
         Ok((narrow || scattered).then_some(wider))
     }
 
+    /// Says of an access that is narrow what of its tensor would have to be promised.
+    fn say_what_would_help(&self, access: IrOp<'c>) {
+        let Some(of) = tile::Access::of(access) else {
+            return;
+        };
+        let Ok(tile) = tile_of(access, of.tile) else {
+            return;
+        };
+        let widest = VECTOR_BYTES / tile.elem.bytes();
+        let narrow = vector_along(access, &tile).filter(|(axis, vector)| {
+            *vector < widest
+                && tile.shape[*axis] % widest == 0
+                && Access::of(access) != Access::Atomic
+        });
+        if let Some((_, vector)) = narrow
+            && let Some(promise) = for_vectors(of.view, self.function)
+        {
+            let message = format!(
+                "{} bytes are accessed at once where {VECTOR_BYTES} could be; promise `where {promise}`",
+                vector * tile.elem.bytes()
+            );
+            remark(access.location(), message);
+        }
+    }
+
     /// Writes the layouts into the types.
     fn write(self, context: &'c Context) -> Result<(), Failed<'c>> {
         for (value, tile) in &self.classes.tiles {
@@ -556,7 +582,9 @@ impl<'c> Assignment<'c> {
                         vectors.say(*op, &OpBuilder::new(context, Insertion::Before(*op)));
                     }
                 }
+                Some(TileOp::Load) => self.say_what_would_help(*op),
                 Some(TileOp::Store) => {
+                    self.say_what_would_help(*op);
                     let by_map = ByMap::of(*op, self.function, &self.operations);
                     if let Some(layout) = self.wider(*op)?.filter(|_| by_map.is_none()) {
                         convert_operand(context, *op, 0, layout)?;

@@ -454,7 +454,7 @@ fn number_of<'c>(block: IrBlock<'c>, value: IrValue<'c>) -> Option<usize> {
 }
 
 /// What the ABI says of the tensor that a view is.
-fn argument<'a, 'c>(
+pub(super) fn argument<'a, 'c>(
     abi: &'a KernelAbi,
     tensor: IrValue<'c>,
     function: IrOp<'c>,
