@@ -291,8 +291,10 @@ impl Vectors {
             return None;
         };
         let tile = tile_of(map, result_of(map, 0)).ok()?;
-        Some(Vectors {
-            atom: element(map)?.read(tile.elem, *count),
+        let element = element(map).filter(|element| element.at.len() == divisors.len())?;
+        let atom = element.read(tile.elem, *count);
+        (atom.verify().is_ok() && atom.src_values() > 1).then_some(Vectors {
+            atom,
             fast: usize::try_from(*fast).ok()?,
             divisors: divisors.to_vec(),
         })
