@@ -139,6 +139,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Range(parts) => parts
                 .iter()
                 .try_for_each(|part| self.expect_index(part, span)),
+            Value::Tile(tile) if tile.shape.iter().any(|extent| *extent != 1) => {
+                let help = "elements at a tile of coordinates are `x.gather((rows, columns))`; `x.scatter((rows, columns)) = v` writes them";
+                self.expected_with_help("an integer as index", index, span, help)
+            }
             Value::Static(Val::Layout(_)) => {
                 let message = format!("an index is an integer or `_`, not {}", index.describe());
                 let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, "here");
