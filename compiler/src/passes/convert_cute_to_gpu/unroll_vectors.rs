@@ -31,6 +31,9 @@ use std::collections::{HashMap, HashSet};
 /// Elements of a part: of 16-bit elements, one 16-byte access.
 pub(super) const PART: i64 = 8;
 
+/// How deep definitions of a number are followed: an unrolled kernel may have thousands behind one another.
+const DEPTH: usize = 64;
+
 /// The insertion order of parts: each has a place, in program order. Constants have the first.
 pub(super) struct Order<'c> {
     places: HashMap<usize, usize>,
@@ -309,7 +312,7 @@ impl<'c> Lowering<'c> {
         (kind, attrs, ty): (Op, &[(&str, Attribute<'c>)], Type<'c>),
     ) -> IrValue<'c> {
         let defining = defining_op(number);
-        let in_front = defining.is_none_or(|op| self.move_to_front(op, block));
+        let in_front = defining.is_none_or(|op| self.move_to_front(op, block, DEPTH));
         let behind = match defining {
             Some(op) => next_operation(op),
             None => first_of_block(number),
@@ -328,14 +331,15 @@ impl<'c> Lowering<'c> {
     }
 
     /// Whether an operation stands in front of all that is computed of elements in a block. Arithmetic on what stands there is moved.
-    fn move_to_front(&mut self, op: IrOp<'c>, block: IrBlock<'c>) -> bool {
+    fn move_to_front(&mut self, op: IrOp<'c>, block: IrBlock<'c>, depth: usize) -> bool {
         if !is_in_block(op, block) || self.order.in_front.contains(&operation_key(op)) {
             return true;
         }
-        let is_moved = matches!(Op::of(op), Some(Op::ArithOp(_)))
+        let is_moved = depth > 0
+            && matches!(Op::of(op), Some(Op::ArithOp(_)))
             && operands_of(op)
                 .filter_map(defining_op)
-                .all(|op| self.move_to_front(op, block));
+                .all(|op| self.move_to_front(op, block, depth - 1));
         if is_moved {
             move_before(op, self.front_of(block));
             self.order.in_front.insert(operation_key(op));

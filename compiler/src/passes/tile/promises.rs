@@ -1,5 +1,5 @@
 //! What a kernel would have to promise of a tensor so that 16 bytes of it are accessed at once.
-use super::tensor_box::argument;
+use super::tensor_box::{argument, stride_promise};
 use super::types::{tensor_of, view_of};
 use cutec_abi::Dim;
 use cutec_dialects::abi::abi_of;
@@ -34,8 +34,7 @@ pub(super) fn for_vectors(view: IrValue, function: IrOp) -> Option<String> {
     }
     for mode in (0..strides.len()).filter(|mode| *mode != contiguous) {
         if !extents[mode].is(1) && !strides[mode].divisible_by(elements) {
-            let stride = declared.strides[mode].display(&names);
-            let clause = format!("{stride} % {elements} == 0");
+            let clause = stride_promise(&abi, declared, mode, elements)?;
             if !missing.contains(&clause) {
                 missing.push(clause);
             }

@@ -475,6 +475,18 @@ fn elem_bytes(tensor: IrValue) -> i64 {
     view_of(tensor).map_or(UNIT, |view| view.ptr.elem.bytes().max(1))
 }
 
+/// The clause of `where` that makes the stride of a mode a multiple of so many elements.
+pub(super) fn stride_promise(
+    abi: &KernelAbi,
+    declared: &TensorAbi,
+    mode: usize,
+    elements: i64,
+) -> Option<String> {
+    let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
+    let stride = declared.strides.get(mode)?.display(&names);
+    Some(format!("{stride} % {elements} == 0"))
+}
+
 /// The contiguous mode of a tensor of which there can be a map; why there can be none, and what would help.
 fn mappable(abi: &KernelAbi, tensor: IrValue, declared: &TensorAbi) -> Result<usize, String> {
     let name = &declared.name;
@@ -497,12 +509,8 @@ fn mappable(abi: &KernelAbi, tensor: IrValue, declared: &TensorAbi) -> Result<us
         if extents[mode].is(1) || strides[mode].divisible_by(elements) {
             continue;
         }
-        let promise = match declared.strides.get(mode) {
-            Some(stride) => {
-                let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
-                let text = stride.display(&names);
-                format!(": promise `where {text} % {elements} == 0`")
-            }
+        let promise = match stride_promise(abi, declared, mode, elements) {
+            Some(promise) => format!(": promise `where {promise}`"),
             None => String::new(),
         };
         return Err(format!(
