@@ -11,6 +11,8 @@ namespace cutec {
 void insertCute(mlir::DialectRegistry &registry);
 // `tile`.
 void insertTile(mlir::DialectRegistry &registry);
+// What calls of LLVM's intrinsics do to memory.
+void insertIntrinsicEffects(mlir::DialectRegistry &registry);
 } // namespace cutec
 
 #endif

@@ -67,6 +67,7 @@ static void insertDialects(DialectRegistry &r) {
     mlirDialectHandleInsertDialect(dialect, wrap(&r));
   cutec::insertCute(r);
   cutec::insertTile(r);
+  cutec::insertIntrinsicEffects(r);
   // Without these, convert-gpu-to-nvvm leaves block arguments unconverted.
   arith::registerConvertArithToLLVMInterface(r);
   cf::registerConvertControlFlowToLLVMInterface(r);

@@ -70,4 +70,43 @@ gpu.module @kernels {
     tile.store %a, %y[%i, %i] : tensor<4x1024xf32>, !view, i32, i32
     gpu.return
   }
+
+  // A call of an intrinsic computes, and does nothing else.
+  // CHECK-LABEL: gpu.func @intrinsics
+  // CHECK: %[[X:.*]] = tile.load
+  // CHECK: %[[ROOT:.*]] = tile.map(%[[X]])
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: llvm.nvvm.rsqrt.approx.f
+  // CHECK-NOT: rsqrt
+  // CHECK: tile.map(%[[ROOT]], %[[ROOT]])
+  gpu.func @intrinsics(%x: !view, %y: !view, %m: i32) {
+    tile.grid %m
+    %i = tile.index 0
+    %0 = arith.constant 0 : i32
+    %a = tile.load %x[%i, %0] : !view, i32, i32 -> tensor<4x1024xf32>
+    %b = tile.map(%a) {
+    ^bb0(%p: f32):
+      %s = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%p) : (f32) -> f32
+      tile.yield %s : f32
+    } : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    %c = tile.map(%a) {
+    ^bb0(%p: f32):
+      %s = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%p) : (f32) -> f32
+      tile.yield %s : f32
+    } : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    // What nothing takes is not computed.
+    %d = tile.map(%a) {
+    ^bb0(%p: f32):
+      %s = llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%p) : (f32) -> f32
+      %r = arith.addf %s, %s : f32
+      tile.yield %r : f32
+    } : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    %e = tile.map(%b, %c) {
+    ^bb0(%p: f32, %q: f32):
+      %s = arith.mulf %p, %q : f32
+      tile.yield %s : f32
+    } : (tensor<4x1024xf32>, tensor<4x1024xf32>) -> tensor<4x1024xf32>
+    tile.store %e, %y[%i, %0] : tensor<4x1024xf32>, !view, i32, i32
+    gpu.return
+  }
 }

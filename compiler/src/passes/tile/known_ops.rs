@@ -135,16 +135,14 @@ pub(super) fn known_op(op: IrOp) -> Result<KnownOp, String> {
         )) => Some(KnownOp::Ring),
         Some(Op::GpuOp(GpuOp::Printf) | Op::CfOp(CfOp::Assert)) => Some(KnownOp::Report),
         Some(Op::LlvmOp(LlvmOp::InlineAsm)) if op.attribute(COUNTED).is_ok() => Some(KnownOp::Ring),
-        // What MLIR knows no effects of, but computes numbers of numbers.
-        Some(Op::LlvmOp(LlvmOp::InlineAsm | LlvmOp::CallIntrinsic)) => {
-            computes_numbers(op).then_some(KnownOp::Computation)
-        }
+        // Assembly is said to have effects where it may not be moved; of numbers it computes numbers.
+        Some(Op::LlvmOp(LlvmOp::InlineAsm)) => computes_numbers(op).then_some(KnownOp::Computation),
         _ => has_no_effect(op).then_some(KnownOp::Computation),
     };
     known.ok_or_else(|| format!("`{}` is not known at the tile level", name_of(op)))
 }
 
-/// Whether an operation does nothing but compute. MLIR knows no effects of the intrinsics and the assembly in a map.
+/// Whether an operation does nothing but compute, the assembly in a map included.
 pub(super) fn only_computes(op: IrOp) -> bool {
     let inside =
         |op: IrOp| TileOp::Yield.is(op) || matches!(known_op(op), Ok(KnownOp::Computation));
