@@ -56,6 +56,16 @@ pub(super) fn constant_of(value: IrValue) -> Option<i64> {
     integer_value(op.attribute("value").ok()?)
 }
 
+/// Whether a value is the constant 0.
+pub(super) fn is_zero(value: IrValue) -> bool {
+    let constant = defining_op(value).filter(|op| ArithOp::Constant.is(*op));
+    let text = constant.and_then(|op| Some(op.attribute("value").ok()?.to_string()));
+    text.is_some_and(|text| {
+        let number = text.split(':').next().unwrap_or_default().trim();
+        ["0", "false", "0.000000e+00"].contains(&number)
+    })
+}
+
 /// Replaces all uses of one value by another, which takes its name.
 pub(super) fn replace_all_uses<'c>(old: IrValue<'c>, new: IrValue<'c>) {
     pass_name_on(old, new);

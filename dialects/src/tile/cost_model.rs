@@ -3,6 +3,7 @@
 //! | choice | pinned by | rule |
 //! |---|---|---|
 //! | threads of a block without products, vectors of a thread | `warps(n)` | [`threads_of_memory`] |
+//! | how a row is shared that a loop reduces | | [`ReducedRow`] |
 //! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
 //! | whether two warpgroups have tiles of their own and take turns | `pingpong()`, `pingpong(false)` | [`TilesInTurn`] |
@@ -60,6 +61,52 @@ pub fn threads_of_memory(size: i64, accesses: &[TileAccess], reduces: bool) -> i
         false => of_a_thread.unwrap_or_else(|| elements(&held)).max(1),
     };
     1 << (size / of_a_thread).clamp(WARP, MOST_THREADS).ilog2()
+}
+
+/// Elements of a row that a thread has as a whole where a loop reduces it.
+const SHORT_ROW: i64 = 32;
+/// Threads that share a longer one for which the loop loads as much: with 16 each loads 8 of 128 elements for 4 rows ("Pairs").
+const SHARING: i64 = 16;
+
+/// A row of a tile that a loop reduces, and neither loads nor stores as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct ReducedRow {
+    /// Its elements.
+    pub extent: i64,
+    /// How many such rows there are.
+    pub rows: i64,
+    /// The type of an element.
+    pub elem: Elem,
+    /// Whether a tile that is as long is loaded in each round.
+    pub loaded: bool,
+}
+
+impl ReducedRow {
+    /// Whether a thread is to have it as a whole.
+    pub fn is_short(self) -> bool {
+        self.extent <= SHORT_ROW
+    }
+
+    /// Neighbours that a thread has of it, and how many threads share it at most; `None` where it is not of a power of two.
+    ///
+    /// The fewer share it, the less they have to exchange in each round, and the more each loads of what is as long.
+    pub fn spread(self, threads: i64) -> Option<(i64, i64)> {
+        let ReducedRow { extent, rows, .. } = self;
+        if extent.count_ones() != 1 || extent == 1 {
+            return None;
+        }
+        if self.is_short() {
+            return (rows >= threads).then_some((extent, 1));
+        }
+        let vector = WIDEST_ACCESS * 8 / self.elem.bits().max(8);
+        let sharing = match self.loaded {
+            true => SHARING,
+            false => extent / SHORT_ROW,
+        };
+        // All threads have something.
+        let sharing = sharing.max(threads / (1 << rows.ilog2()));
+        Some((vector, sharing))
+    }
 }
 
 /// So many threads, where a block can have them.

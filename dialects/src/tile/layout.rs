@@ -242,6 +242,15 @@ impl TileLayout {
     /// elements where the shape allows it; what is left of the threads goes along the other axes, or
     /// holds the same.
     pub fn blocked(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Self {
+        TileLayout::blocked_within(shape, (fast, vector, threads), threads)
+    }
+
+    /// The same with at most so many threads along that axis.
+    pub fn blocked_within(
+        shape: &[i64],
+        (fast, vector, most): (usize, i64, i64),
+        threads: i64,
+    ) -> Self {
         let size: i64 = shape.iter().product();
         let mut vector = vector.min(power_of_two(shape[fast]));
         while vector > 1 && size / vector < threads {
@@ -261,7 +270,8 @@ impl TileLayout {
         for axis in order {
             let width = if axis == fast { vector } else { 1 };
             let vectors = shape[axis] / width;
-            let across = power_of_two(vectors).min(left);
+            let room = if axis == fast { most.min(left) } else { left };
+            let across = power_of_two(vectors).min(room);
             if across > 1 {
                 thread_modes.push(Mode {
                     extent: across,

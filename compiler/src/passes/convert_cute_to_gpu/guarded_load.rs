@@ -5,7 +5,7 @@
 use super::Lowering;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    blocks, defining_op, move_before, operand_value, operations, replace_all_uses,
+    blocks, is_zero, move_before, operand_value, operations, replace_all_uses,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::elem::Space;
@@ -94,14 +94,4 @@ impl<'c> Lowering<'c> {
         let operands = [condition, loaded, other];
         Ok(ir.value(ArithOp::Select, &operands, &[], loaded.r#type()))
     }
-}
-
-/// Whether a value is the constant 0, which a load gives where its predicate is false.
-fn is_zero(value: IrValue) -> bool {
-    let constant = defining_op(value).filter(|op| ArithOp::Constant.is(*op));
-    let text = constant.and_then(|op| Some(op.attribute("value").ok()?.to_string()));
-    text.is_some_and(|text| {
-        let number = text.split(':').next().unwrap_or_default().trim();
-        ["0", "false", "0.000000e+00"].contains(&number)
-    })
 }

@@ -5,6 +5,7 @@ pub mod check_registers;
 mod computed_operand;
 pub mod convert_packed;
 mod coordinate;
+pub mod delay_reductions;
 mod emits;
 mod epilogue_load;
 mod exchange_factors;
@@ -56,7 +57,7 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 19] = [
+pub const PASSES: [PassEntry; 20] = [
     PassEntry {
         name: "tile-speculate",
         summary: "Computes both sides of branches that only compute integers",
@@ -101,6 +102,11 @@ pub const PASSES: [PassEntry; 19] = [
         name: "tile-assign-layouts",
         summary: "Chooses how the threads of a block hold each tile",
         run: assign_layouts::assign_layouts,
+    },
+    PassEntry {
+        name: "tile-delay-reductions",
+        summary: "Adds up in a loop what each thread has, and behind it what all threads have",
+        run: delay_reductions::delay_reductions,
     },
     PassEntry {
         name: "tile-load-early",

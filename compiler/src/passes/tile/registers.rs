@@ -9,10 +9,11 @@ use super::pingpong;
 use super::roles::{Beside, Roles};
 use super::stage_operands::HELD_REGISTERS;
 use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
-use crate::passes::ir_utils::{blocks, collect_nested, parent, users};
+use crate::passes::ir_utils::{block_of, blocks, collect_nested, parent, users};
 use crate::passes::kernel_abi::min_blocks;
 use cutec_dialects::builder::{
-    IrOp, IrValue, argument_of, operation_key, result_of, results_of, value_key,
+    IrBlock, IrOp, IrValue, argument_of, integer_value, operation_key, result_of, results_of,
+    value_key,
 };
 use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{Target, registers_of_thread};
@@ -81,13 +82,16 @@ pub(super) fn held<'c>(
 ) -> Result<Vec<Peak<'c>>, Failed<'c>> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
-    let live = live(function, &operations)?;
+    let live = live(function, &operations, |_| true)?;
     let mut found = Vec::new();
     for (at, op) in operations.iter().enumerate() {
         let (own, others) = match Op::of(*op) {
             Some(Op::ScfOp(ScfOp::For | ScfOp::While)) => (results(*op)?, live.across[at]),
             Some(Op::TileOp(TileOp::Dot)) => {
                 (results(*op)? + operand_blocks(*op)?, live.across[at])
+            }
+            Some(Op::TileOp(TileOp::Reduce)) if is_of_thread(*op) && is_only_carried(*op) => {
+                continue;
             }
             // Its operand is read to the end; what it gives is small.
             Some(Op::TileOp(TileOp::Reduce | TileOp::Fold | TileOp::Scan)) => (live.at[at], 0),
@@ -105,21 +109,28 @@ pub(super) fn held<'c>(
     Ok(found)
 }
 
-/// Where the most registers are held at a load, in a kernel without products, whose operands wait elsewhere: a tile is loaded as a whole.
+/// Where the most registers are held at a load, in a kernel without products, whose operands wait elsewhere: a tile is loaded as a whole. What
+/// maps beside it in its block give is computed piece by piece once it is there.
 pub(super) fn largest_load<'c>(function: IrOp<'c>) -> Result<Option<Peak<'c>>, Failed<'c>> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
     if operations.iter().any(|op| TileOp::Dot.is(*op)) {
         return Ok(None);
     }
-    let live = live(function, &operations)?;
     let mut largest: Option<Peak> = None;
+    let mut known: Vec<(IrBlock, Live)> = Vec::new();
     for (at, op) in operations.iter().enumerate() {
         if !TileOp::Load.is(*op) {
             continue;
         }
+        let block = block_of(*op);
+        if known.iter().all(|(of, _)| *of != block) {
+            let beside = |op: IrOp| TileOp::Map.is(op) && block_of(op) == block;
+            known.push((block, live(function, &operations, |op| !beside(op))?));
+        }
+        let live = known.iter().find(|(of, _)| *of == block);
         let own = results(*op)?;
-        let all = own + live.across[at];
+        let all = own + live.map_or(0, |(_, live)| live.across[at]);
         if largest.as_ref().is_none_or(|largest| largest.all < all) {
             largest = Some(Peak { op: *op, own, all });
         }
@@ -135,11 +146,15 @@ struct Live {
     at: Vec<i64>,
 }
 
-/// Which tiles are live where.
+/// Which tiles are live where, of the results of operations that count.
 ///
 /// A tile whose last user stands in a loop that does not contain its definition is live up to the end of the loop, so
 /// an interval of operations says where a tile is live, loops between its ends included.
-fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<'c>> {
+fn live<'c>(
+    function: IrOp<'c>,
+    operations: &[IrOp<'c>],
+    counts: impl Fn(IrOp<'c>) -> bool,
+) -> Result<Live, Failed<'c>> {
     let number: HashMap<usize, usize> = operations
         .iter()
         .enumerate()
@@ -148,7 +163,7 @@ fn live<'c>(function: IrOp<'c>, operations: &[IrOp<'c>]) -> Result<Live, Failed<
     let mut found = Vec::new();
     let mut gathered = HashMap::new();
     for (at, op) in operations.iter().enumerate() {
-        let owned = owns_registers(*op);
+        let owned = owns_registers(*op) && counts(*op);
         let results = results_of(*op);
         for value in results.filter(|_| owned) {
             found.push((*op, at + inside_count(*op), value));
@@ -216,6 +231,35 @@ fn last_use<'c>(
 /// Whether a map is computed element by element on its way into one reduction.
 fn is_reduced(op: IrOp) -> bool {
     TileOp::Map.is(op) && matches!(users(result_of(op, 0))[..], [user] if TileOp::Reduce.is(user))
+}
+
+/// Whether each thread reduces what it has, and needs no other.
+fn is_of_thread(op: IrOp) -> bool {
+    let found = || {
+        let reduce = tile::Reduce::of(op)?;
+        let axis = reduce.axis().and_then(integer_value)? as usize;
+        let tile = TileType::of(reduce.input().r#type())?.ok()?;
+        let modes = tile.layout.as_ref()?.thread_modes(&tile.shape).ok()?;
+        Some(
+            modes
+                .iter()
+                .all(|mode| mode.along.is_none_or(|(along, _)| along != axis)),
+        )
+    };
+    found() == Some(true)
+}
+
+/// Whether a loop carries what a reduction gives and nothing else takes it: its operand is computed piece by piece then.
+fn is_only_carried(op: IrOp) -> bool {
+    users(result_of(op, 0))
+        .into_iter()
+        .all(|user| match Op::of(user) {
+            Some(Op::ScfOp(ScfOp::Yield)) => true,
+            Some(Op::TileOp(TileOp::Reduce | TileOp::Reshape | TileOp::Map)) => {
+                is_only_carried(user)
+            }
+            _ => false,
+        })
 }
 
 /// Operations that use a tile, or the same registers under another name.

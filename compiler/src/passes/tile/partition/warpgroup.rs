@@ -10,7 +10,7 @@ use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
 use crate::passes::control_flow::in_loop;
 use crate::passes::convert_cute_to_gpu::REUSED;
 use crate::passes::ir_utils::{
-    blocks, collect_nested, defining_op, erase, next_operation, operations, present,
+    blocks, collect_nested, defining_op, erase, is_zero, next_operation, operations, present,
     remove_attribute, replace_all_uses, set_operand, users,
 };
 use cutec_dialects::atoms::Issuer;
@@ -102,7 +102,7 @@ impl<'c> Partition<'c> {
             let before = before.filter(|(fragment, _)| {
                 users(initial) == [of] && fragment.r#type() == own.r#type()
             });
-            let begins_with_zeros = before.is_none() && is_zero(initial);
+            let begins_with_zeros = before.is_none() && is_of_zeros(initial);
             let mut adds = None;
             let fragment = match before {
                 Some((fragment, carried)) => {
@@ -196,7 +196,7 @@ impl<'c> Partition<'c> {
                 let left = self.left_for(op, own, to);
                 reused = left.is_some();
                 let fragment = left.unwrap_or(own);
-                if is_zero(vector) {
+                if is_of_zeros(vector) {
                     // Else a loop would carry what the product of its last iteration left there. What the product before it in this one left
                     // keeps ptxas from giving both registers of their own.
                     if in_loop(op) && !reused {
@@ -402,17 +402,10 @@ fn body_arguments(of: IrOp) -> usize {
 }
 
 /// Whether a vector is zeros.
-fn is_zero(vector: IrValue) -> bool {
+fn is_of_zeros(vector: IrValue) -> bool {
     let broadcast = defining_op(vector).filter(|op| VectorOp::Broadcast.is(*op));
-    let number = broadcast
-        .and_then(|op| operands_of(op).next())
-        .and_then(defining_op);
-    let value = number.filter(|op| ArithOp::Constant.is(*op));
-    value
-        .and_then(|op| op.attribute("value").ok())
-        .is_some_and(|value| {
-            integer_value(value) == Some(0) || value.to_string().starts_with("0.000000e+00")
-        })
+    let number = broadcast.and_then(|op| operands_of(op).next());
+    number.is_some_and(is_zero)
 }
 
 /// Takes out of loops what they carry and nobody changes or takes: each is given by its loop and its number among the

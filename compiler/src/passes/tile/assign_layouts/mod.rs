@@ -9,51 +9,37 @@
 //! repeated to. Where nothing says it, threads stand side by side along memory, 16 bytes each. What lies
 //! in other directions before and after a transposition, or would be stored in narrow pieces, is spread
 //! anew in between.
+mod accesses;
+mod by_itself;
+mod conversions;
+
+use accesses::accesses_of;
+use conversions::{convert_operand, convert_result};
+
 use super::computed_operand::is_computed_of_boxes;
-use super::coordinate::Coordinate;
 use super::gathers::Vectors;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
-use super::promises::for_vectors;
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
-use super::stage_operands::gathered_along;
-use super::types::{
-    self, Failed, differ_in_units, fast_axis, mma_of, operand, present, reads_shared_memory,
-    tile_of, view_of,
-};
+use super::types::{self, Failed, differ_in_units, mma_of, operand, present, tile_of};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
-    Kernel, declared_block_size, defining_op, erase, for_each_kernel, is_inside, replace_all_uses,
-    set_operand, string_attribute, users,
+    Kernel, declared_block_size, erase, for_each_kernel, string_attribute,
 };
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
-use crate::passes::{Reported, remark, report, warn};
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
-};
-use cutec_dialects::ir::has_no_effect;
+use crate::passes::{Reported, remark, report};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
-use cutec_dialects::tile::cost_model::{TileAccess, checked_threads, threads_of_memory};
-use cutec_dialects::tile::{Recast, TileLayout, TileType, WINDOWS};
+use cutec_dialects::tile::cost_model::{checked_threads, threads_of_memory};
+use cutec_dialects::tile::{Recast, TileLayout};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
-
-/// Bytes that a thread accesses at once where it can.
-const VECTOR_BYTES: i64 = 16;
-/// Bytes of stores that are worth spreading a tile anew, so that they become wider.
-const NARROW_BYTES: i64 = 4;
-
-/// Elements of a row that a thread has as a whole where a loop reduces it.
-const SHORT_ROW: i64 = 32;
-
-/// Bytes of shared memory that a tile may take to be spread anew for that: two blocks fit where results lie across.
-const EXCHANGED_BYTES: i64 = 64 << 10;
 
 /// Assigns a layout to every tile of the module.
 pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -77,24 +63,6 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         assignment.write(context).map_err(failed)?;
         set_block_size(context, function, threads)
     })
-}
-
-/// What is done to memory, in the order in which it decides how a tile is spread. An atomic update is of one
-/// element, however many a thread has beside one another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Access {
-    Load,
-    Store,
-    Atomic,
-}
-
-impl Access {
-    fn of(store: IrOp) -> Access {
-        match tile::Store::of(store).and_then(tile::Store::atomic) {
-            Some(_) => Access::Atomic,
-            None => Access::Store,
-        }
-    }
 }
 
 struct Assignment<'c> {
@@ -221,92 +189,6 @@ impl<'c> Assignment<'c> {
         Ok(())
     }
 
-    /// Spreads a tile as memory has it, and what follows from that, if nothing has said yet how it is spread.
-    fn spread_by_itself(&mut self, value: IrValue<'c>, tile: &TileType) -> Result<(), Failed<'c>> {
-        if self.layout(value).is_some() {
-            return Ok(());
-        }
-        let last = tile.shape.len().saturating_sub(1);
-        let by_itself = match self.gathered(value) {
-            None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
-            Some(along) => along.unwrap_or((last, 1)),
-        };
-        let along = self.reduced_in_a_loop(value, tile);
-        let along = along.or_else(|| self.memory(value, tile));
-        let along = along.unwrap_or(by_itself);
-        let layout = match self.by_parts(value, tile, along)? {
-            Some(layout) => layout,
-            None => TileLayout::blocked(&tile.shape, along.0, along.1, self.threads),
-        };
-        self.warn_of_copies(value, tile, &layout);
-        self.assign(value, layout);
-        self.derive()
-    }
-
-    /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part; `None` where parts are not alike, or
-    /// have not something for each thread.
-    fn by_parts(
-        &self,
-        value: IrValue<'c>,
-        tile: &TileType,
-        (fast, vector): (usize, i64),
-    ) -> Result<Option<TileLayout>, Failed<'c>> {
-        let class = self.classes.class(value);
-        let reshaping = class.and_then(|class| self.reshaping.get(&class));
-        let mut parts = Vec::new();
-        for number in reshaping.into_iter().flatten() {
-            let op = self.operations[*number];
-            let slice = tile::Slice::of(op).map(|slice| (slice.input(), slice.result()));
-            let join = || Some((result_of(op, 0), *tile::Join::of(op)?.parts().first()?));
-            let Some((_, part)) = slice
-                .or_else(join)
-                .filter(|(whole, _)| self.classes.class(*whole) == class)
-            else {
-                continue;
-            };
-            parts.push(tile_of(op, part)?.shape);
-        }
-        parts.dedup();
-        let [part] = &parts[..] else {
-            return Ok(None);
-        };
-        let size: i64 = part.iter().product();
-        let mut shorter = (0..part.len()).filter(|axis| part[*axis] != tile.shape[*axis]);
-        let (Some(axis), None) = (shorter.next(), shorter.next()) else {
-            return Ok(None);
-        };
-        if size < self.threads || tile.shape[axis] % part[axis] != 0 {
-            return Ok(None);
-        }
-        let vectors = (0..=vector.ilog2()).rev().map(|power| 1 << power);
-        let vector = vectors
-            .into_iter()
-            .find(|vector| size / vector >= self.threads);
-        let layout = TileLayout::blocked(part, fast, vector.unwrap_or(1), self.threads);
-        let whole = layout.joined(part, axis, tile.shape[axis] / part[axis]);
-        let op = defining_op(value).unwrap_or(self.function);
-        whole.map(Some).map_err(|message| (op, message))
-    }
-
-    /// Warns where threads hold the same, though each could have a part of its own.
-    fn warn_of_copies(&self, value: IrValue<'c>, tile: &TileType, layout: &TileLayout) {
-        let (size, values) = (tile.size(), layout.values());
-        let holders = layout.threads() * values / size.max(1);
-        let parts = size * tile.elem.bytes() / VECTOR_BYTES;
-        if holders == 1 || parts < self.threads {
-            return;
-        }
-        let op = defining_op(value).unwrap_or(self.function);
-        let shape: Vec<String> = tile.shape.iter().map(i64::to_string).collect();
-        let message = format!(
-            "{holders} of {} threads hold each element of this tile of {}, which does the same work as often",
-            self.threads,
-            shape.join(" × ")
-        );
-        let help = "give it extents that are powers of two, so that threads share them; what of a tile lies outside of the tensor costs neither loads nor stores";
-        warn(op.location(), user_error(codes::SLOW, message, help));
-    }
-
     fn layout(&self, value: IrValue<'c>) -> Option<&TileLayout> {
         self.layouts.get(&self.classes.class(value)?)
     }
@@ -376,87 +258,6 @@ impl<'c> Assignment<'c> {
         Ok(())
     }
 
-    /// The axis of a class that is fast in memory, where what is loaded decides before what is stored, and
-    /// the elements along it of the narrowest access.
-    fn memory(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
-        let mut accesses = Vec::new();
-        for op in self.accesses.get(&self.classes.class(value)?)? {
-            let what = match TileOp::of(*op) {
-                Some(TileOp::Load) => Access::Load,
-                _ => Access::of(*op),
-            };
-            if let Some((axis, vector)) = vector_along(*op, tile) {
-                let vector = if what == Access::Atomic { 1 } else { vector };
-                accesses.push((what, axis, vector));
-            }
-        }
-        accesses.sort_by_key(|(what, ..)| *what);
-        let (first, fast, _) = accesses.first().copied()?;
-        let along = accesses.iter().filter(|(what, axis, _)| {
-            *axis == fast && (*what != Access::Atomic || first == Access::Atomic)
-        });
-        let vector = along.map(|(.., vector)| *vector).min();
-        Some((fast, vector.unwrap_or(1)))
-    }
-
-    /// The short axis along which a loop reduces a tile that it neither loads nor stores, and its extent: a thread has whole rows, whose
-    /// elements no other has to see in each round.
-    fn reduced_in_a_loop(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
-        let class = self.classes.class(value)?;
-        let reshaping = self.reshaping.get(&class)?.iter();
-        reshaping.into_iter().find_map(|number| {
-            let op = self.operations[*number];
-            let reduce = tile::Reduce::of(op)?;
-            let around = loops_around(op).next()?;
-            let accesses = self.accesses.get(&class).into_iter().flatten();
-            let accessed = accesses
-                .flat_map(|access| loops_around(*access))
-                .any(|other| other == around);
-            let axis = reduce.axis().and_then(integer_value)? as usize;
-            let extent = tile.shape.get(axis).copied()?;
-            let is_of_class = self.classes.class(reduce.input()) == Some(class);
-            let short = (2..=SHORT_ROW).contains(&extent) && tile.size() / extent >= self.threads;
-            (is_of_class && !accessed && short && extent.count_ones() == 1)
-                .then_some((axis, extent))
-        })
-    }
-
-    /// Whether maps of the class go to memory, and along which axis how many elements are copied at once where they are
-    /// gathered for products. Others are gathered one by one: neighbours in memory are of neighbouring threads.
-    fn gathered(&self, value: IrValue<'c>) -> Option<Option<(usize, i64)>> {
-        let class = self.classes.class(value);
-        let maps = self.operations.iter().copied();
-        let maps = maps.filter(|op| TileOp::Map.is(*op) && !has_no_effect(*op));
-        let of_class = maps.filter(|map| self.classes.class(result_of(*map, 0)) == class);
-        let mut found: Vec<Option<(usize, i64)>> =
-            of_class.map(|map| self.copied_at_once(map)).collect();
-        found.dedup();
-        match found[..] {
-            [] => None,
-            [along] => Some(along),
-            _ => Some(None),
-        }
-    }
-
-    /// Along which axis how many elements of a map are copied at once: for the product that alone takes it, or into registers.
-    fn copied_at_once(&self, map: IrOp<'c>) -> Option<(usize, i64)> {
-        let tile = tile_of(map, result_of(map, 0)).ok()?;
-        let of_product = |dot: tile::Dot<'c>| {
-            let factors = dot.factors();
-            let index = factors
-                .iter()
-                .position(|factor| *factor == result_of(map, 0))?;
-            let axes = gathered_along(&*mma_of(dot.op()).ok()?, index, tile.elem);
-            Vectors::of(map, axes, self.function)
-        };
-        let vectors = match users(result_of(map, 0))[..] {
-            [user] if TileOp::Dot.is(user) => of_product(tile::Dot::of(user)?),
-            _ => Vectors::in_registers(map, |axis| tile.shape[axis]),
-        };
-        let vectors = vectors?;
-        Some((vectors.fast, vectors.atom.src_values()))
-    }
-
     /// Whether both sides of a transposition lie in memory, and what goes along it on one side would go
     /// across it on the other: each gets a layout of its own.
     fn turned_in_memory(&self, op: IrOp<'c>, one: IrValue<'c>, two: IrValue<'c>) -> bool {
@@ -488,66 +289,6 @@ impl<'c> Assignment<'c> {
                     _ => false,
                 }
         })
-    }
-
-    /// How a tile is to be spread for its store, where threads have too few neighbours as it is; for atomic
-    /// updates, where not each has one and the next thread the next.
-    fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
-        let value = present(store, tile::Store::of(store))?.value();
-        let tile = tile_of(store, value)?;
-        let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(store, &tile))
-        else {
-            return Ok(None);
-        };
-        if Access::of(store) == Access::Atomic {
-            let side_by_side = TileLayout::blocked(&tile.shape, axis, 1, self.threads);
-            return Ok((side_by_side != *layout).then_some(side_by_side));
-        }
-        let wider = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
-        let width = |layout: &TileLayout| {
-            let width = layout.neighbours(&tile.shape, axis);
-            width.map_err(|message| (store, message))
-        };
-        let (width, possible) = (width(layout)?, width(&wider)?);
-        let bytes = tile.elem.bytes();
-        // Beside stages that are under way it takes the place of another one.
-        let by_warpgroups = |op: &IrOp<'c>| mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
-        let room =
-            tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
-        // In each round of a loop, few are stored sooner than all threads have exchanged them.
-        let many = layout.values() * bytes >= VECTOR_BYTES || loops_around(store).next().is_none();
-        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector) && room && many;
-        // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
-        // would write a part of many sectors.
-        let scattered = vector * bytes <= NARROW_BYTES
-            && width * bytes >= VECTOR_BYTES
-            && tile.size() * bytes <= EXCHANGED_BYTES;
-        Ok((narrow || scattered).then_some(wider))
-    }
-
-    /// Says of an access that is narrow what of its tensor would have to be promised.
-    fn say_what_would_help(&self, access: IrOp<'c>) {
-        let Some(of) = tile::Access::of(access) else {
-            return;
-        };
-        let Ok(tile) = tile_of(access, of.tile) else {
-            return;
-        };
-        let widest = VECTOR_BYTES / tile.elem.bytes();
-        let narrow = vector_along(access, &tile).filter(|(axis, vector)| {
-            *vector < widest
-                && tile.shape[*axis] % widest == 0
-                && Access::of(access) != Access::Atomic
-        });
-        if let Some((_, vector)) = narrow
-            && let Some(promise) = for_vectors(of.view, self.function)
-        {
-            let message = format!(
-                "{} bytes are accessed at once where {VECTOR_BYTES} could be; promise `where {promise}`",
-                vector * tile.elem.bytes()
-            );
-            remark(access.location(), message);
-        }
     }
 
     /// Writes the layouts into the types.
@@ -714,108 +455,9 @@ fn follows<'c>(
     }
 }
 
-/// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
-/// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
-/// are no multiples of that, or not known to be.
-fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
-    let view = tile::Access::of(access)?.view;
-    // What a tensor map brings.
-    if access.attribute(WINDOWS).is_ok() {
-        return None;
-    }
-    let at = Coordinate::of(access).ok()?;
-    let (axis, elem) = fast_axis(view)?;
-    let view = view_of(view)?;
-    let layout = view.layout.inner();
-    let strides = (0..layout.rank()).filter(|other| *other != axis);
-    let strides =
-        strides.filter_map(|other| Some(layout.mode(other)?.stride().leaves().first()?.div()));
-    let extent = layout.mode(axis).map_or(1, |mode| mode.size().div());
-    let elements = view.alignment() / elem.bytes();
-    let all = strides.chain([
-        extent,
-        tile.shape[axis],
-        VECTOR_BYTES / elem.bytes(),
-        elements,
-        at.divisor(axis),
-    ]);
-    let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
-    Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
-}
-
-/// How loads and stores access the tiles of a size.
-fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
-    let access = |op: &IrOp| {
-        let held = tile::Access::of(*op)?.tile;
-        let tile = tile_of(*op, held).ok().filter(|tile| tile.size() == size)?;
-        let (_, vector) = vector_along(*op, &tile)?;
-        let vector = match Access::of(*op) {
-            Access::Atomic => 1,
-            Access::Load | Access::Store => vector,
-        };
-        let elem = tile.elem.bytes();
-        Some(TileAccess { elem, vector })
-    };
-    operations.iter().filter_map(access).collect()
-}
-
 /// How an operand of a product is spread: a, b and c in this order.
 fn operand_layout<'c>(dot: IrOp<'c>, index: usize) -> Result<TileLayout, Failed<'c>> {
     let mma = mma_of(dot)?;
     let tile = tile_of(dot, operand(dot, index)?)?;
     types::operand_layout(&mma, index, &tile.shape).map_err(|message| (dot, message))
-}
-
-/// Lets an operation take a tile as it needs it.
-fn convert_operand<'c>(
-    context: &'c Context,
-    op: IrOp<'c>,
-    index: usize,
-    layout: TileLayout,
-) -> Result<(), Failed<'c>> {
-    let value = operand(op, index)?;
-    let tile = tile_of(op, value)?;
-    if tile.layout.as_ref() == Some(&layout) {
-        return Ok(());
-    }
-    // What a loop does not change is spread anew once, in front of it. For a product that says how it is read, in the loop.
-    let unchanged = loops_around(op).take_while(|around| !is_inside(value, *around));
-    let before = match TileOp::Dot.is(op) {
-        true => op,
-        false => unchanged.last().unwrap_or(op),
-    };
-    let mut ir = OpBuilder::new(context, Insertion::Before(before));
-    ir.location = op.location();
-    let ty = tile.with_layout(layout).ir(context);
-    let converted = ir.value(TileOp::ConvertLayout, &[value], &[], ty);
-    set_operand(op, index, converted);
-    Ok(())
-}
-
-/// Lets an operation give a tile as it falls out, and what uses it take the one that it wants.
-fn convert_result<'c>(
-    context: &'c Context,
-    op: IrOp<'c>,
-    index: usize,
-    layout: TileLayout,
-) -> Result<(), Failed<'c>> {
-    let result = result_of(op, index);
-    let tile = tile_of(op, result)?;
-    if tile.layout.as_ref() == Some(&layout) {
-        return Ok(());
-    }
-    let wanted = result.r#type();
-    result.set_type(tile.with_layout(layout).ir(context));
-    // An operation on tiles is never the last of its block.
-    let Some(next) = crate::passes::ir_utils::next_operation(op) else {
-        return Err((op, "is the last of its block".into()));
-    };
-    let mut ir = OpBuilder::new(context, Insertion::Before(next));
-    ir.location = op.location();
-    let converted = ir.value(TileOp::ConvertLayout, &[result], &[], wanted);
-    replace_all_uses(result, converted);
-    if let Some(convert) = defining_op(converted) {
-        set_operand(convert, 0, result);
-    }
-    Ok(())
 }

@@ -1,0 +1,264 @@
+//! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
+use super::Assignment;
+use super::accesses::{Access, VECTOR_BYTES, vector_along};
+use crate::passes::control_flow::loops_around;
+use crate::passes::ir_utils::{defining_op, is_inside, users};
+use crate::passes::tile::gathers::Vectors;
+use crate::passes::tile::stage_operands::gathered_along;
+use crate::passes::tile::types::{Failed, mma_of, tile_of};
+use crate::passes::user_error::user_error;
+use crate::passes::warn;
+use cutec_dialects::builder::{IrOp, IrValue, integer_value, operands_of, result_of};
+use cutec_dialects::ir::has_no_effect;
+use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::tile::cost_model::ReducedRow;
+use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_frontend::diagnostics::codes;
+use melior::ir::operation::OperationLike;
+
+/// What threads side by side have along an axis.
+#[derive(Clone, Copy)]
+struct Along {
+    axis: usize,
+    /// Neighbours that a thread has.
+    vector: i64,
+    /// How many stand there, at most.
+    threads: i64,
+}
+
+impl<'c> Assignment<'c> {
+    /// Spreads a tile as memory has it, and what follows from that, if nothing has said yet how it is spread.
+    pub(super) fn spread_by_itself(
+        &mut self,
+        value: IrValue<'c>,
+        tile: &TileType,
+    ) -> Result<(), Failed<'c>> {
+        if self.layout(value).is_some() {
+            return Ok(());
+        }
+        let along = self.along(value, tile);
+        let layout = match self.by_parts(value, tile, along)? {
+            Some(layout) => layout,
+            None => {
+                let Along {
+                    axis,
+                    vector,
+                    threads,
+                } = along;
+                TileLayout::blocked_within(&tile.shape, (axis, vector, threads), self.threads)
+            }
+        };
+        self.warn_of_copies(value, tile, &layout);
+        self.assign(value, layout);
+        self.derive()
+    }
+
+    /// Along which axis threads stand side by side.
+    fn along(&self, value: IrValue<'c>, tile: &TileType) -> Along {
+        let last = tile.shape.len().saturating_sub(1);
+        let gathered = self.gathered(value);
+        let reduced = || {
+            self.reduced_in_a_loop(value, tile)
+                .filter(|_| gathered.is_none())
+        };
+        reduced().unwrap_or_else(|| {
+            let by_itself = match gathered {
+                None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
+                Some(along) => along.unwrap_or((last, 1)),
+            };
+            let (axis, vector) = self.memory(value, tile).unwrap_or(by_itself);
+            Along {
+                axis,
+                vector,
+                threads: self.threads,
+            }
+        })
+    }
+
+    /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part; `None` where parts are not alike, or
+    /// have not something for each thread.
+    fn by_parts(
+        &self,
+        value: IrValue<'c>,
+        tile: &TileType,
+        Along {
+            axis: fast, vector, ..
+        }: Along,
+    ) -> Result<Option<TileLayout>, Failed<'c>> {
+        let class = self.classes.class(value);
+        let reshaping = class.and_then(|class| self.reshaping.get(&class));
+        let mut parts = Vec::new();
+        for number in reshaping.into_iter().flatten() {
+            let op = self.operations[*number];
+            let slice = tile::Slice::of(op).map(|slice| (slice.input(), slice.result()));
+            let join = || Some((result_of(op, 0), *tile::Join::of(op)?.parts().first()?));
+            let Some((_, part)) = slice
+                .or_else(join)
+                .filter(|(whole, _)| self.classes.class(*whole) == class)
+            else {
+                continue;
+            };
+            parts.push(tile_of(op, part)?.shape);
+        }
+        parts.dedup();
+        let [part] = &parts[..] else {
+            return Ok(None);
+        };
+        let size: i64 = part.iter().product();
+        let mut shorter = (0..part.len()).filter(|axis| part[*axis] != tile.shape[*axis]);
+        let (Some(axis), None) = (shorter.next(), shorter.next()) else {
+            return Ok(None);
+        };
+        if size < self.threads || tile.shape[axis] % part[axis] != 0 {
+            return Ok(None);
+        }
+        let vectors = (0..=vector.ilog2()).rev().map(|power| 1 << power);
+        let vector = vectors
+            .into_iter()
+            .find(|vector| size / vector >= self.threads);
+        let layout = TileLayout::blocked(part, fast, vector.unwrap_or(1), self.threads);
+        let whole = layout.joined(part, axis, tile.shape[axis] / part[axis]);
+        let op = defining_op(value).unwrap_or(self.function);
+        whole.map(Some).map_err(|message| (op, message))
+    }
+
+    /// Warns where threads hold the same, though each could have a part of its own.
+    fn warn_of_copies(&self, value: IrValue<'c>, tile: &TileType, layout: &TileLayout) {
+        let (size, values) = (tile.size(), layout.values());
+        let holders = layout.threads() * values / size.max(1);
+        let parts = size * tile.elem.bytes() / VECTOR_BYTES;
+        if holders == 1 || parts < self.threads {
+            return;
+        }
+        let op = defining_op(value).unwrap_or(self.function);
+        let shape: Vec<String> = tile.shape.iter().map(i64::to_string).collect();
+        let message = format!(
+            "{holders} of {} threads hold each element of this tile of {}, which does the same work as often",
+            self.threads,
+            shape.join(" × ")
+        );
+        let help = "give it extents that are powers of two, so that threads share them; what of a tile lies outside of the tensor costs neither loads nor stores";
+        warn(op.location(), user_error(codes::SLOW, message, help));
+    }
+
+    /// The axis of a class that is fast in memory, where what is loaded decides before what is stored, and
+    /// the elements along it of the narrowest access.
+    pub(super) fn memory(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
+        let mut accesses = Vec::new();
+        for op in self.accesses.get(&self.classes.class(value)?)? {
+            let what = match TileOp::of(*op) {
+                Some(TileOp::Load) => Access::Load,
+                _ => Access::of(*op),
+            };
+            if let Some((axis, vector)) = vector_along(*op, tile) {
+                let vector = if what == Access::Atomic { 1 } else { vector };
+                accesses.push((what, axis, vector));
+            }
+        }
+        accesses.sort_by_key(|(what, ..)| *what);
+        let (first, fast, _) = accesses.first().copied()?;
+        let along = accesses.iter().filter(|(what, axis, _)| {
+            *axis == fast && (*what != Access::Atomic || first == Access::Atomic)
+        });
+        let vector = along.map(|(.., vector)| *vector).min();
+        Some((fast, vector.unwrap_or(1)))
+    }
+
+    /// How a tile is spread that a loop reduces, and that it neither loads nor stores as it is.
+    fn reduced_in_a_loop(&self, value: IrValue<'c>, tile: &TileType) -> Option<Along> {
+        let class = self.classes.class(value)?;
+        self.reshaping.get(&class)?.iter().find_map(|number| {
+            let op = self.operations[*number];
+            let reduce = tile::Reduce::of(op)?;
+            let around = loops_around(op).next()?;
+            let mut accesses = self.accesses.get(&class).into_iter().flatten();
+            let accessed = accesses.any(|access| loops_around(*access).any(|of| of == around));
+            if self.classes.class(reduce.input()) != Some(class) || accessed {
+                return None;
+            }
+            let axis = reduce.axis().and_then(integer_value)? as usize;
+            let row = ReducedRow {
+                extent: tile.shape.get(axis).copied()?,
+                rows: tile.size() / tile.shape.get(axis)?,
+                elem: tile.elem,
+                loaded: self.has_rows_loaded(class, axis, around),
+            };
+            // What memory has on the way is spread as it lies there, but for rows that a thread has as a whole.
+            if !row.is_short() && self.memory(value, tile).is_some() {
+                return None;
+            }
+            let (vector, threads) = row.spread(self.threads)?;
+            Some(Along {
+                axis,
+                vector,
+                threads,
+            })
+        })
+    }
+
+    /// Whether a loop loads tiles that are repeated to a class, as long along an axis as it is.
+    fn has_rows_loaded(&self, class: usize, axis: usize, of: IrOp<'c>) -> bool {
+        let reshaping = self.reshaping.get(&class).into_iter().flatten();
+        reshaping.into_iter().any(|number| {
+            let op = self.operations[*number];
+            let broadcast = tile::Reshaping::of(op).filter(|_| TileOp::Broadcast.is(op));
+            let repeated = broadcast.is_some_and(|broadcast| {
+                let input = tile_of(op, broadcast.input());
+                self.classes.class(broadcast.result()) == Some(class)
+                    && input.is_ok_and(|input| input.shape[axis] > 1)
+                    && is_loaded_in(broadcast.input(), of)
+            });
+            repeated
+        })
+    }
+
+    /// Whether maps of the class go to memory, and along which axis how many elements are copied at once where they are
+    /// gathered for products. Others are gathered one by one: neighbours in memory are of neighbouring threads.
+    fn gathered(&self, value: IrValue<'c>) -> Option<Option<(usize, i64)>> {
+        let class = self.classes.class(value);
+        let maps = self.operations.iter().copied();
+        let maps = maps.filter(|op| TileOp::Map.is(*op) && !has_no_effect(*op));
+        let of_class = maps.filter(|map| self.classes.class(result_of(*map, 0)) == class);
+        let mut found: Vec<Option<(usize, i64)>> =
+            of_class.map(|map| self.copied_at_once(map)).collect();
+        found.dedup();
+        match found[..] {
+            [] => None,
+            [along] => Some(along),
+            _ => Some(None),
+        }
+    }
+
+    /// Along which axis how many elements of a map are copied at once: for the product that alone takes it, or into registers.
+    fn copied_at_once(&self, map: IrOp<'c>) -> Option<(usize, i64)> {
+        let tile = tile_of(map, result_of(map, 0)).ok()?;
+        let of_product = |dot: tile::Dot<'c>| {
+            let factors = dot.factors();
+            let index = factors
+                .iter()
+                .position(|factor| *factor == result_of(map, 0))?;
+            let axes = gathered_along(&*mma_of(dot.op()).ok()?, index, tile.elem);
+            Vectors::of(map, axes, self.function)
+        };
+        let vectors = match users(result_of(map, 0))[..] {
+            [user] if TileOp::Dot.is(user) => of_product(tile::Dot::of(user)?),
+            _ => Vectors::in_registers(map, |axis| tile.shape[axis]),
+        };
+        let vectors = vectors?;
+        Some((vectors.fast, vectors.atom.src_values()))
+    }
+}
+
+/// Whether a tile is computed of what a loop loads in each round.
+fn is_loaded_in<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
+    let Some(op) = defining_op(value).filter(|_| is_inside(value, of)) else {
+        return false;
+    };
+    match TileOp::of(op) {
+        Some(TileOp::Load) => true,
+        Some(TileOp::Map | TileOp::Reshape | TileOp::Transpose | TileOp::Broadcast) => {
+            operands_of(op).any(|operand| is_loaded_in(operand, of))
+        }
+        _ => false,
+    }
+}

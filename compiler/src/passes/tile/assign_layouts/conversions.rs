@@ -1,0 +1,65 @@
+//! What lies between a tile as it is spread and as an operation takes it, or gives it.
+use crate::passes::control_flow::loops_around;
+use crate::passes::ir_utils::{
+    defining_op, is_inside, next_operation, replace_all_uses, set_operand,
+};
+use crate::passes::tile::types::{Failed, operand, tile_of};
+use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
+use cutec_dialects::ops::TileOp;
+use cutec_dialects::tile::TileLayout;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+
+/// Lets an operation take a tile as it needs it.
+pub(super) fn convert_operand<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+    index: usize,
+    layout: TileLayout,
+) -> Result<(), Failed<'c>> {
+    let value = operand(op, index)?;
+    let tile = tile_of(op, value)?;
+    if tile.layout.as_ref() == Some(&layout) {
+        return Ok(());
+    }
+    // What a loop does not change is spread anew once, in front of it. For a product that says how it is read, in the loop.
+    let unchanged = loops_around(op).take_while(|around| !is_inside(value, *around));
+    let before = match TileOp::Dot.is(op) {
+        true => op,
+        false => unchanged.last().unwrap_or(op),
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(before));
+    ir.location = op.location();
+    let ty = tile.with_layout(layout).ir(context);
+    let converted = ir.value(TileOp::ConvertLayout, &[value], &[], ty);
+    set_operand(op, index, converted);
+    Ok(())
+}
+
+/// Lets an operation give a tile as it falls out, and what uses it take the one that it wants.
+pub(super) fn convert_result<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+    index: usize,
+    layout: TileLayout,
+) -> Result<(), Failed<'c>> {
+    let result = result_of(op, index);
+    let tile = tile_of(op, result)?;
+    if tile.layout.as_ref() == Some(&layout) {
+        return Ok(());
+    }
+    let wanted = result.r#type();
+    result.set_type(tile.with_layout(layout).ir(context));
+    // An operation on tiles is never the last of its block.
+    let Some(next) = next_operation(op) else {
+        return Err((op, "is the last of its block".into()));
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(next));
+    ir.location = op.location();
+    let converted = ir.value(TileOp::ConvertLayout, &[result], &[], wanted);
+    replace_all_uses(result, converted);
+    if let Some(convert) = defining_op(converted) {
+        set_operand(convert, 0, result);
+    }
+    Ok(())
+}

@@ -1,0 +1,488 @@
+//! `tile-delay-reductions`: what a loop adds up along an axis that threads share, each adds up for itself, and all together behind it.
+//!
+//! Before: a loop carries sums, which are 0 in front of it, and adds to them in each round what a `tile.reduce` gives; it may
+//! multiply them by factors of the round, as a softmax does where the largest score has grown, and nothing else takes them. After: it carries a
+//! sum for each thread along the axis, the reduction in the loop is of what a thread has, and one over threads stands behind the
+//! loop. A round exchanges nothing then: no shuffles, and where warps share the axis neither shared memory nor a barrier. A thread
+//! has as many sums as before.
+//!
+//! What a thread has along an axis is said by a reshape that splits it into runs of values and runs of threads.
+use super::types::{Failed, differ_in_units, present, tile_of};
+use crate::passes::ir_utils::{
+    Kernel, blocks, collect_nested, defining_op, erase, for_each_kernel, is_zero, next_operation,
+    operations, replace_all_uses, set_operand, uses,
+};
+use crate::passes::{Reported, remark, report};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of, result_of,
+    string_value,
+};
+use cutec_dialects::ops::{ArithOp, LlvmOp, Op, ScfOp, TileOp, tile};
+use cutec_dialects::tile::TileType;
+use melior::Context;
+use melior::ir::{Type, ValueLike, operation::OperationLike};
+
+/// The number of a loop's first carried value among its operands and among the arguments of its body.
+const FIRST_OPERAND: usize = 3;
+const FIRST_ARGUMENT: usize = 1;
+
+/// The reductions that can wait.
+const ADD: &str = "add";
+
+/// Delays the sums of every loop of the module.
+pub fn delay_reductions<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
+    for_each_kernel(context, module, |kernel| {
+        let Kernel { function, .. } = kernel;
+        let mut all = Vec::new();
+        collect_nested(function, &mut all);
+        // Reductions are erased on the way.
+        all.retain(|op| ScfOp::For.is(*op));
+        for of in all {
+            for number in 0..of.result_count() {
+                let sums = Sums::of(of, number);
+                let sums = sums.map_err(|(op, message)| report(op.location(), message))?;
+                if let Some(sums) = sums {
+                    sums.delay(context);
+                }
+            }
+        }
+        Ok::<(), Reported>(())
+    })
+}
+
+/// Sums that a loop carries.
+struct Sums<'c> {
+    of: IrOp<'c>,
+    /// Which of what it carries.
+    number: usize,
+    /// The maps that they go through in a round, each with whether it takes its operands as sums.
+    maps: Vec<(IrOp<'c>, Vec<bool>)>,
+    /// Where axes of extent 1 come and go on the way.
+    reshapes: Vec<IrOp<'c>>,
+    /// What is added to them, reductions along the same axes.
+    added: Vec<Reduced<'c>>,
+    /// The sums of each thread.
+    parts: TileType,
+    /// What is left of them when threads along each axis have added them up; the last are the sums, perhaps with more axes of extent 1.
+    behind: Vec<(usize, TileType)>,
+}
+
+/// A sum along axes, one reduction for each, the innermost first.
+struct Reduced<'c> {
+    reductions: Vec<(tile::Reduce<'c>, usize)>,
+    /// How a thread adds up what it has along each of them.
+    splits: Vec<Split>,
+}
+
+/// An axis by runs of values and of threads.
+struct Split {
+    /// The tile with an axis for each run.
+    runs: TileType,
+    /// Which of them are of values, each with the tile that is left when it is added up.
+    of_values: Vec<(usize, TileType)>,
+    /// That tile with one axis for all threads.
+    parts: TileType,
+}
+
+impl<'c> Sums<'c> {
+    /// Of a value that a loop carries; `None` where it is something else, or threads have it for themselves as it is.
+    fn of(of: IrOp<'c>, number: usize) -> Result<Option<Self>, Failed<'c>> {
+        let Some(Ok(whole)) = TileType::of(result_of(of, number).r#type()) else {
+            return Ok(None);
+        };
+        let begin = operands_of(of).nth(FIRST_OPERAND + number);
+        let splat = begin.and_then(tile::Splat::defining);
+        if splat.is_none_or(|splat| !is_zero(splat.value())) {
+            return Ok(None);
+        }
+        let body = blocks(of, 0).remove(0);
+        let argument = argument_of(body, FIRST_ARGUMENT + number);
+        let end = operations(body).pop();
+        let yielded = end.and_then(|end| operands_of(end).nth(number));
+        let (Some(end), Some(yielded)) = (end, yielded) else {
+            return Ok(None);
+        };
+        let mut found = Found::default();
+        if !found.is_linear(yielded, argument) || found.reductions.is_empty() {
+            return Ok(None);
+        }
+        // Nothing else may see sums that are of one thread.
+        let own = |value: IrValue<'c>| {
+            uses(value).into_iter().all(|(user, operand)| {
+                (user == end && operand == number) || found.takes_sum(user, operand)
+            })
+        };
+        let given = found.maps.iter().map(|(map, _)| map);
+        let mut given = given.chain(&found.reshapes).chain(&found.reductions);
+        if !own(argument) || !given.all(|op| own(result_of(*op, 0))) {
+            return Ok(None);
+        }
+        let added = found.reductions.iter().map(|op| Reduced::of(*op));
+        let added: Option<Vec<Reduced>> = added.collect::<Result<_, _>>()?;
+        let Some(added) = added else {
+            return Ok(None);
+        };
+        let Some((parts, axes)) = added[0].parts() else {
+            return Ok(None);
+        };
+        let alike = |other: &Reduced<'c>| other.parts() == Some((parts, axes.clone()));
+        let behind = along_each(parts, axes.iter().copied());
+        let behind = behind.filter(|behind| {
+            let left = behind.last().map(|(_, left)| left);
+            left.is_some_and(|left| found.reshapes_between(&[left, &whole]))
+        });
+        let (parts, behind) = match behind {
+            Some(behind) if added.iter().all(alike) && parts.size() > whole.size() => {
+                (parts.clone(), behind)
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Sums {
+            of,
+            number,
+            maps: found.maps,
+            reshapes: found.reshapes,
+            added,
+            parts,
+            behind,
+        }))
+    }
+
+    fn delay(self, context: &'c Context) {
+        let parts = |like: IrValue<'c>| {
+            let elem = TileType::of(like.r#type()).and_then(Result::ok);
+            let elem = elem.map_or(self.parts.elem, |tile| tile.elem);
+            self.parts.with_elem(elem).ir(context)
+        };
+        let before = |op: IrOp<'c>| {
+            let mut ir = OpBuilder::new(context, Insertion::Before(op));
+            ir.location = op.location();
+            ir
+        };
+        let (of, number) = (self.of, self.number);
+        let result = result_of(of, number);
+        remark(
+            self.added[0].reductions[0].0.op().location(),
+            "each thread adds up its own in the loop, all of them together behind it",
+        );
+        if let Some(splat) = operands_of(of)
+            .nth(FIRST_OPERAND + number)
+            .and_then(tile::Splat::defining)
+        {
+            let zeros = before(of).value(TileOp::Splat, &[splat.value()], &[], parts(result));
+            set_operand(of, FIRST_OPERAND + number, zeros);
+        }
+        let body = blocks(of, 0).remove(0);
+        let argument = argument_of(body, FIRST_ARGUMENT + number);
+        argument.set_type(parts(result));
+        for (map, of_sums) in &self.maps {
+            let ir = before(*map);
+            for (index, value) in operands_of(*map).enumerate().collect::<Vec<_>>() {
+                if !of_sums[index] {
+                    let repeated = self.repeated(&ir, value, parts(value));
+                    set_operand(*map, index, repeated);
+                }
+            }
+            let given = result_of(*map, 0);
+            given.set_type(parts(given));
+        }
+        for reduced in &self.added {
+            reduced.of_threads(context);
+        }
+        for reshape in &self.reshapes {
+            if let Some(input) = operands_of(*reshape).next() {
+                replace_all_uses(result_of(*reshape, 0), input);
+            }
+            erase(*reshape);
+        }
+        // A loop is never the last of its block.
+        let Some(next) = next_operation(of) else {
+            return;
+        };
+        let whole = result.r#type();
+        result.set_type(parts(result));
+        let ir = before(next);
+        let (mut sum, mut first) = (result, None);
+        for (axis, left) in &self.behind {
+            sum = add_up(&ir, sum, *axis, left);
+            first = first.or(defining_op(sum));
+        }
+        if sum.r#type() != whole {
+            sum = ir.value(TileOp::Reshape, &[sum], &[], whole);
+        }
+        replace_all_uses(result, sum);
+        if let Some(first) = first {
+            set_operand(first, 0, result);
+        }
+    }
+}
+
+impl<'c> Sums<'c> {
+    /// What is the same for all threads along an axis, for each of them.
+    fn repeated(&self, ir: &OpBuilder<'c>, value: IrValue<'c>, to: Type<'c>) -> IrValue<'c> {
+        let of = |ty| TileType::of(ty).and_then(Result::ok);
+        let (tile, left) = (of(value.r#type()), self.behind.last());
+        let with_axes = tile
+            .zip(left)
+            .map(|(tile, (_, left))| left.with_elem(tile.elem).ir(ir.context()))
+            .filter(|ty| *ty != value.r#type());
+        let value = match with_axes {
+            Some(ty) => ir.value(TileOp::Reshape, &[value], &[], ty),
+            None => value,
+        };
+        ir.value(TileOp::Broadcast, &[value], &[], to)
+    }
+}
+
+/// What the sums of a round are computed of.
+#[derive(Default)]
+struct Found<'c> {
+    maps: Vec<(IrOp<'c>, Vec<bool>)>,
+    reshapes: Vec<IrOp<'c>>,
+    reductions: Vec<IrOp<'c>>,
+}
+
+impl<'c> Found<'c> {
+    /// Whether a value is a sum of what is carried and of reductions, each perhaps multiplied by what is none of them.
+    fn is_linear(&mut self, value: IrValue<'c>, carried: IrValue<'c>) -> bool {
+        if value == carried {
+            return true;
+        }
+        let Some(op) = defining_op(value) else {
+            return false;
+        };
+        if let Some(reduce) = tile::Reduce::of(op) {
+            if !self.reductions.contains(&op) {
+                self.reductions.push(op);
+            }
+            return adds(reduce);
+        }
+        if TileOp::Reshape.is(op) {
+            if !self.reshapes.contains(&op) {
+                self.reshapes.push(op);
+            }
+            return operands_of(op).all(|input| self.is_linear(input, carried));
+        }
+        if self.maps.iter().any(|(map, _)| *map == op) {
+            return true;
+        }
+        let Some((kind, taken)) = only_operation(op) else {
+            return false;
+        };
+        let operands: Vec<IrValue<'c>> = operands_of(op).collect();
+        let mut of_sums = vec![false; operands.len()];
+        let mut linear = |this: &mut Self, index: usize| {
+            of_sums[taken[index]] = true;
+            this.is_linear(operands[taken[index]], carried)
+        };
+        let found = match kind {
+            Op::ArithOp(ArithOp::Addf | ArithOp::Addi | ArithOp::Subf | ArithOp::Subi) => {
+                linear(self, 0) && linear(self, 1)
+            }
+            Op::ArithOp(ArithOp::Mulf | ArithOp::Muli) | Op::LlvmOp(LlvmOp::IntrFma) => {
+                let factor = usize::from(!comes_of(operands[taken[0]], carried));
+                let is_fma = matches!(kind, Op::LlvmOp(_));
+                linear(self, factor) && (!is_fma || linear(self, 2))
+            }
+            Op::ArithOp(ArithOp::Select) => linear(self, 1) && linear(self, 2),
+            _ => false,
+        };
+        // One that is taken as both, as a square is, is no sum.
+        let twice = (0..taken.len()).any(|one| (0..one).any(|other| taken[one] == taken[other]));
+        self.maps.push((op, of_sums));
+        found && !twice
+    }
+
+    /// Whether an operation takes its operand of this number as a sum.
+    fn takes_sum(&self, user: IrOp<'c>, operand: usize) -> bool {
+        let mut maps = self.maps.iter();
+        self.reshapes.contains(&user) || maps.any(|(map, of_sums)| *map == user && of_sums[operand])
+    }
+
+    /// Whether sums are of these tiles alone, which differ in axes of extent 1 and are spread alike.
+    fn reshapes_between(&self, tiles: &[&TileType; 2]) -> bool {
+        let given = |op: &IrOp<'c>| {
+            let tile = TileType::of(result_of(*op, 0).r#type());
+            tile.is_some_and(|tile| tile.is_ok_and(|tile| tiles.contains(&&tile)))
+        };
+        let [one, other] = tiles;
+        let renamed = || {
+            let layout = one.layout.as_ref()?;
+            layout.reshaped(&one.shape, &other.shape).ok()?
+        };
+        let alike = || differ_in_units(&one.shape, &other.shape) && renamed() == other.layout;
+        let mut reshapes = self.reshapes.iter();
+        one == other && self.reshapes.is_empty() || alike() && reshapes.all(given)
+    }
+}
+
+/// Whether a value is what a loop carries, as it is or through maps.
+fn comes_of<'c>(value: IrValue<'c>, carried: IrValue<'c>) -> bool {
+    value == carried
+        || defining_op(value).is_some_and(|op| {
+            TileOp::Map.is(op) && operands_of(op).any(|operand| comes_of(operand, carried))
+        })
+}
+
+/// What a map of one operation computes, and which operand of the map each of its operands is.
+fn only_operation(map: IrOp<'_>) -> Option<(Op, Vec<usize>)> {
+    if !TileOp::Map.is(map) {
+        return None;
+    }
+    let body = blocks(map, 0).into_iter().next()?;
+    let [op, end] = operations(body)[..] else {
+        return None;
+    };
+    if operands_of(end).next() != Some(result_of(op, 0)) {
+        return None;
+    }
+    let argument =
+        |value: IrValue| (0..map.operand_count()).find(|index| argument_of(body, *index) == value);
+    let taken = operands_of(op)
+        .map(argument)
+        .collect::<Option<Vec<usize>>>();
+    Some((Op::of(op)?, taken?))
+}
+
+impl<'c> Reduced<'c> {
+    /// Of a reduction, with those of its input that nothing else takes.
+    fn of(reduction: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
+        let mut reductions = Vec::new();
+        let mut at = Some(reduction);
+        while let Some(op) = at {
+            let reduce = present(op, tile::Reduce::of(op))?;
+            let axis = reduce.axis().and_then(integer_value).unwrap_or(0);
+            reductions.insert(0, (reduce, axis as usize));
+            at = defining_op(reduce.input()).filter(|inner| {
+                let alone = uses(reduce.input()).len() == 1;
+                alone && tile::Reduce::of(*inner).is_some_and(adds)
+            });
+        }
+        let (innermost, _) = reductions[0];
+        let mut tile = tile_of(innermost.op(), innermost.input())?;
+        let mut splits = Vec::new();
+        for (_, axis) in &reductions {
+            let Some(split) = Split::of(&tile, *axis) else {
+                return Ok(None);
+            };
+            tile = split.parts.clone();
+            splits.push(split);
+        }
+        Ok(Some(Reduced { reductions, splits }))
+    }
+
+    /// What each thread has, and the axes that are still to be added up.
+    fn parts(&self) -> Option<(&TileType, Vec<usize>)> {
+        let axes = self.reductions.iter().map(|(_, axis)| *axis).collect();
+        Some((&self.splits.last()?.parts, axes))
+    }
+
+    /// Lets each thread add up what it has alone.
+    fn of_threads(&self, context: &'c Context) {
+        let (outermost, _) = self.reductions[self.reductions.len() - 1];
+        let mut ir = OpBuilder::new(context, Insertion::Before(outermost.op()));
+        ir.location = outermost.op().location();
+        let mut sum = self.reductions[0].0.input();
+        for split in &self.splits {
+            sum = ir.value(TileOp::Reshape, &[sum], &[], split.runs.ir(context));
+            for (axis, left) in &split.of_values {
+                sum = add_up(&ir, sum, *axis, left);
+            }
+            sum = ir.value(TileOp::Reshape, &[sum], &[], split.parts.ir(context));
+        }
+        replace_all_uses(result_of(outermost.op(), 0), sum);
+        for (reduction, _) in self.reductions.iter().rev() {
+            erase(reduction.op());
+        }
+    }
+}
+
+impl Split {
+    /// `None` where threads hold some of an axis more than once, or parts of it in no order.
+    fn of(tile: &TileType, axis: usize) -> Option<Split> {
+        let layout = tile.layout.as_ref()?;
+        let threads = layout.thread_modes(&tile.shape).ok()?;
+        let values = layout.value_modes(&tile.shape).ok()?;
+        let threads = threads.into_iter().map(|mode| (mode, true));
+        let modes = threads.chain(values.into_iter().map(|mode| (mode, false)));
+        let mut along: Vec<(i64, i64, bool)> = modes
+            .filter_map(|(mode, is_of_threads)| match mode.along {
+                Some((other, step)) if other == axis && mode.extent > 1 => {
+                    Some((step, mode.extent, is_of_threads))
+                }
+                _ => None,
+            })
+            .collect();
+        along.sort_unstable();
+        // The fastest first: neighbours of one kind are one run.
+        let mut runs: Vec<(i64, bool)> = Vec::new();
+        let mut covered = 1;
+        for (step, extent, is_of_threads) in along {
+            if step != covered {
+                return None;
+            }
+            covered *= extent;
+            match runs.last_mut() {
+                Some((run, kind)) if *kind == is_of_threads => *run *= extent,
+                _ => runs.push((extent, is_of_threads)),
+            }
+        }
+        if covered != tile.shape[axis] {
+            return None;
+        }
+        runs.reverse();
+        let with = |extents: &mut dyn Iterator<Item = i64>| -> Vec<i64> {
+            let (before, behind) = (&tile.shape[..axis], &tile.shape[axis + 1..]);
+            before
+                .iter()
+                .copied()
+                .chain(extents)
+                .chain(behind.iter().copied())
+                .collect()
+        };
+        let shape = with(&mut runs.iter().map(|(extent, _)| *extent));
+        let spread = layout.reshaped(&tile.shape, &shape).ok()??;
+        let runs_tile = TileType::new(tile.elem, &shape).with_layout(spread);
+        let numbered = (axis..).zip(&runs);
+        let of_values = numbered.filter(|(_, (_, is_of_threads))| !is_of_threads);
+        let of_values = along_each(&runs_tile, of_values.map(|(axis, _)| axis))?;
+        let left = of_values.last().map_or(&runs_tile, |(_, left)| left);
+        let threads = runs.iter().filter(|(_, is_of_threads)| *is_of_threads);
+        let shape = with(&mut std::iter::once(
+            threads.map(|(extent, _)| extent).product(),
+        ));
+        let spread = left.layout.as_ref()?.reshaped(&left.shape, &shape).ok()??;
+        Some(Split {
+            parts: TileType::new(tile.elem, &shape).with_layout(spread),
+            runs: runs_tile,
+            of_values,
+        })
+    }
+}
+
+/// What is left of a tile that is reduced along one axis after the other.
+fn along_each(
+    tile: &TileType,
+    axes: impl Iterator<Item = usize>,
+) -> Option<Vec<(usize, TileType)>> {
+    let mut left = tile.clone();
+    let reduced = |axis: usize| {
+        let mut to = left.shape.clone();
+        to[axis] = 1;
+        let layout = left.layout.as_ref()?.reduced(&left.shape, &to).ok()?;
+        left = TileType::new(left.elem, &to).with_layout(layout);
+        Some((axis, left.clone()))
+    };
+    axes.map(reduced).collect()
+}
+
+/// A sum along an axis.
+fn add_up<'c>(ir: &OpBuilder<'c>, input: IrValue<'c>, axis: usize, to: &TileType) -> IrValue<'c> {
+    let attrs = [("axis", ir.i32(axis as i32)), ("kind", ir.string(ADD))];
+    ir.value(TileOp::Reduce, &[input], &attrs, to.ir(ir.context()))
+}
+
+/// Whether a reduction adds up.
+fn adds(reduce: tile::Reduce) -> bool {
+    reduce.kind().and_then(string_value).as_deref() == Some(ADD)
+}
