@@ -200,7 +200,7 @@ fn product<'c>(
     let a_load = tile::Load::defining(of.a());
     let a_is_computed = a_load.is_none() && gathers[0].is_none();
     if a_is_computed {
-        is_for_registers(of.a(), &a, dot).map_err(|why| format!("a is computed{why}"))?;
+        is_for_registers(&a).map_err(|why| format!("a is computed{why}"))?;
     }
     let b_load = tile::Load::defining(of.b());
     let mut buffers = [None, None];
@@ -244,25 +244,17 @@ fn product<'c>(
     })
 }
 
-/// Whether warpgroups multiply a factor from the registers in which it is computed: of 16 bits always; of 8 bits what is computed of loads, for a thread has
-/// four neighbours of those, and two of what a product gives.
+/// Whether warpgroups multiply a factor from the registers in which it is computed: of 16 bits, and of 8, of which a thread has four neighbours: lanes
+/// exchange pairs where it is what a product gives.
 ///
 /// # Errors
 /// Why not, as the end of a clause.
-pub(super) fn is_for_registers<'c>(
-    factor: IrValue<'c>,
-    tile: &TileType,
-    dot: IrOp<'c>,
-) -> Result<(), String> {
-    let computed = tile.elem.language_name();
+pub(super) fn is_for_registers(tile: &TileType) -> Result<(), String> {
     match tile.elem.bits() {
-        16 => Ok(()),
-        8 if is_prologue(factor, dot) => Ok(()),
-        8 => Err(format!(
-            ", in {computed}, and not in its round of what that loads: only elements of 16 bits are multiplied from registers as they are computed"
-        )),
+        8 | 16 => Ok(()),
         _ => Err(format!(
-            ", in {computed}, and only elements of 16 bits, or 8, are multiplied from registers"
+            ", in {}, and only elements of 16 bits, or 8, are multiplied from registers",
+            tile.elem.language_name()
         )),
     }
 }

@@ -3,10 +3,11 @@
 //! Where every thread already has what it is to have, registers are named anew. Where a warp has what
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
 //! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
-use super::layout_conversion::{self, Conversion, Exchange};
+use super::layout_conversion::{self, Conversion, Exchange, Piece};
 use super::scratch::{Scratch, Through};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
+use crate::passes::cmpi::{NOT_EQUAL, cmpi};
 use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
@@ -101,14 +102,28 @@ impl<'c> Partition<'c> {
         let own = self.ir.number_type(elem);
         let one = self.ir.vector_type(1, word);
         let packed = self.ir.vector_type(width as i64, own);
+        let ask = |this: &mut Self, piece: &Piece| {
+            let values: Vec<IrValue<'c>> = piece.values.iter().map(|at| elements[*at]).collect();
+            let values = this.gather(&values, own);
+            let values = this.ir.value(VectorOp::Bitcast, &[values], &[], one);
+            let values = this.first_of(values, word);
+            let beside = this.ir.constant(piece.lane, "i32");
+            let source = this.ir.value(ArithOp::Xori, &[lane, beside], &[], word);
+            this.shuffle(INDEXED, values, source)
+        };
+        let upper = exchange.upper.map(|bit| {
+            let bit = self.ir.constant(1 << bit, "i32");
+            let bit = self.ir.value(ArithOp::Andi, &[thread, bit], &[], word);
+            let zero = self.ir.constant(0, "i32");
+            cmpi(&self.ir, NOT_EQUAL, bit, zero)
+        });
         let mut numbers = Vec::new();
-        for (register, beside) in &exchange.words {
-            let values = self.gather(&elements[*register..register + width], own);
-            let values = self.ir.value(VectorOp::Bitcast, &[values], &[], one);
-            let values = self.first_of(values, word);
-            let beside = self.ir.constant(*beside, "i32");
-            let source = self.ir.value(ArithOp::Xori, &[lane, beside], &[], word);
-            let asked = self.shuffle(INDEXED, values, source);
+        for pieces in &exchange.words {
+            let asked: Vec<IrValue<'c>> = pieces.iter().map(|piece| ask(self, piece)).collect();
+            let asked = match asked[..] {
+                [low, high] => self.of_halves([low, high], upper),
+                _ => asked[0],
+            };
             let asked = self.ir.value(VectorOp::FromElements, &[asked], &[], one);
             let asked = self.ir.value(VectorOp::Bitcast, &[asked], &[], packed);
             for at in 0..width as i64 {
@@ -118,6 +133,23 @@ impl<'c> Partition<'c> {
             }
         }
         self.gather(&numbers, own)
+    }
+
+    /// A register of a half of each of two: their lower ones, or the upper ones where a condition holds (PTX ISA, "prmt").
+    fn of_halves(&self, [low, high]: [IrValue<'c>; 2], upper: Option<IrValue<'c>>) -> IrValue<'c> {
+        let word = self.ir.ty("i32");
+        let lower = self.ir.constant(0x5410, "i32");
+        let selector = match upper {
+            None => lower,
+            Some(condition) => {
+                let upper = self.ir.constant(0x7632, "i32");
+                self.ir
+                    .value(ArithOp::Select, &[condition, upper, lower], &[], word)
+            }
+        };
+        let operands = [low, high, selector];
+        self.ir
+            .assembly("prmt.b32 $0, $1, $2, $3;", "=r,r,r,r", &operands, word)
     }
 
     fn first_of(&self, vector: IrValue<'c>, ty: melior::ir::Type<'c>) -> IrValue<'c> {

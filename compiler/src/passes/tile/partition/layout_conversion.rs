@@ -32,9 +32,19 @@ pub(super) struct Exchange {
     pub width: usize,
     /// Bits of a lane's number that go into the number of the lane that it asks.
     pub bits: Vec<Run>,
-    /// For each register wanted the first value of that which is asked for, and what is added, by
-    /// exclusive or, to the number of the lane.
-    pub words: Vec<(usize, i64)>,
+    /// The bit of a lane's number with which it takes the upper halves of what it asks for, where it takes halves.
+    pub upper: Option<usize>,
+    /// For each register wanted, what it is put together of: a whole, or two halves.
+    pub words: Vec<Vec<Piece>>,
+}
+
+/// What a lane asks another one for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// The values that the other one packs into a register.
+    pub values: Vec<usize>,
+    /// What is added, by exclusive or, to the number of the lane that is asked.
+    pub lane: i64,
 }
 
 /// Neighbouring bits of a number, and the weight of the first where they go.
@@ -54,7 +64,7 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
     let fast = fast_axis(from, to)?;
     let accesses = instructions(from, fast)? + instructions(to, fast)?;
     if let Some(exchange) = lanes(from, &given, &wanted)
-        && exchange.words.len() <= accesses + BARRIER
+        && exchange.words.iter().map(Vec::len).sum::<usize>() <= accesses + BARRIER
     {
         return Ok(Conversion::Lanes(exchange));
     }
@@ -133,19 +143,28 @@ fn lanes(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Option<Excha
     if !whole || given.len() != wanted.len() || !given.len().is_multiple_of(WARP) {
         return None;
     }
-    let mut found: Option<Exchange> = None;
-    for (given, wanted) in given.chunks(WARP).zip(wanted.chunks(WARP)) {
-        let exchange = exchange_of(given, wanted, width)?;
-        match &found {
-            Some(found) if *found != exchange => return None,
-            _ => found = Some(exchange),
+    // Whole registers, or halves of them that are put together anew.
+    let halves = [1, 2].into_iter().filter(|pieces| width % pieces == 0);
+    halves.into_iter().find_map(|pieces| {
+        let mut found: Option<Exchange> = None;
+        for (given, wanted) in given.chunks(WARP).zip(wanted.chunks(WARP)) {
+            let exchange = exchange_of(given, wanted, width, pieces)?;
+            match &found {
+                Some(found) if *found != exchange => return None,
+                _ => found = Some(exchange),
+            }
         }
-    }
-    found
+        found
+    })
 }
 
-/// As [`lanes`], for one warp.
-fn exchange_of(given: &[Vec<i64>], wanted: &[Vec<i64>], width: usize) -> Option<Exchange> {
+/// As [`lanes`], for one warp, of registers in so many pieces.
+fn exchange_of(
+    given: &[Vec<i64>],
+    wanted: &[Vec<i64>],
+    width: usize,
+    pieces: usize,
+) -> Option<Exchange> {
     let mut holders: Vec<(i64, usize, usize)> = Vec::new();
     for (lane, places) in given.iter().enumerate() {
         holders.extend(places.iter().zip(0..).map(|(place, at)| (*place, at, lane)));
@@ -159,39 +178,68 @@ fn exchange_of(given: &[Vec<i64>], wanted: &[Vec<i64>], width: usize) -> Option<
             .min_by_key(|(_, at, holder)| (*at, holder ^ lane))
             .map(|(_, at, holder)| (*at, *holder))
     };
-    let mut columns: Option<Vec<usize>> = None;
-    let mut words = Vec::new();
-    for first in (0..wanted[0].len()).step_by(width) {
+    let length = width / pieces;
+    let mut columns: Option<Vec<(usize, usize)>> = None;
+    let mut found = Vec::new();
+    for first in (0..wanted[0].len()).step_by(length) {
+        // The first value asked for, and the lane that has it.
         let mut asked = Vec::with_capacity(WARP);
         for (lane, wanted) in wanted.iter().enumerate() {
-            let (register, holder) = holder(wanted[first], lane)?;
-            let mut beside = 0..width;
-            let together =
-                beside.all(|at| given[holder].get(register + at) == Some(&wanted[first + at]));
+            let (at, holder) = holder(wanted[first], lane)?;
+            let mut beside = 0..length;
+            let together = beside.all(|by| given[holder].get(at + by) == Some(&wanted[first + by]));
             if !together {
                 return None;
             }
-            asked.push((register, holder));
+            asked.push((at, holder));
         }
-        let (register, base) = asked[0];
-        let linear: Vec<usize> = (0..WARP_BITS).map(|bit| asked[1 << bit].1 ^ base).collect();
+        // Of two values that lanes ask for, both go into the register, and a lane takes its half.
+        let (lower, base) = asked[0];
+        let upper = asked.iter().map(|(at, _)| *at).find(|at| *at != lower);
+        if upper.is_some() && pieces == 1 {
+            return None;
+        }
+        let part = |at: usize| usize::from(at != lower);
+        // What each bit of a lane's number changes.
+        let linear: Vec<(usize, usize)> = (0..WARP_BITS)
+            .map(|bit| asked[1 << bit])
+            .map(|(at, holder)| (part(at), holder ^ base))
+            .collect();
         let at = |lane: usize| {
             let bits = (0..WARP_BITS).filter(|bit| lane >> bit & 1 == 1);
-            bits.fold(base, |at, bit| at ^ linear[bit])
+            bits.fold((0, base), |(part, at), bit| {
+                (part ^ linear[bit].0, at ^ linear[bit].1)
+            })
         };
-        let right = |(lane, asked): (usize, &(usize, usize))| *asked == (register, at(lane));
+        let right = |(lane, (value, holder)): (usize, &(usize, usize))| {
+            let known = *value == lower || Some(*value) == upper;
+            known && (part(*value), *holder) == at(lane)
+        };
         if !asked.iter().enumerate().all(right) {
             return None;
         }
         if columns.get_or_insert_with(|| linear.clone()) != &linear {
             return None;
         }
-        words.push((register, base as i64));
+        let halves = [lower, upper.unwrap_or(lower)];
+        let halves = halves.into_iter().take(pieces);
+        found.push(Piece {
+            values: halves.flat_map(|first| first..first + length).collect(),
+            lane: base as i64,
+        });
     }
+    let columns = columns?;
+    let mut uppers = (0..WARP_BITS).filter(|bit| columns[*bit].0 == 1);
+    let upper = uppers.next();
+    if uppers.next().is_some() {
+        return None;
+    }
+    let lanes: Vec<usize> = columns.iter().map(|(_, lane)| *lane).collect();
     Some(Exchange {
         width,
-        bits: runs(&columns?),
-        words,
+        bits: runs(&lanes),
+        upper,
+        words: found.chunks(pieces).map(<[Piece]>::to_vec).collect(),
     })
 }
 
@@ -270,10 +318,10 @@ fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError
         match smem::legalize(tile, &accesses) {
             Ok(chosen) if shape.len() == 2 => return Ok(chosen.layout),
             Ok(chosen) => {
-                // Of a tile of one axis the other is of extent 1.
+                // Of a tile of one axis the other is of extent 1; the one that is left may be nested.
                 let first = chosen
                     .layout
-                    .map_inner(|inner| Ok(inner.mode(0).unwrap_or_else(Layout::unit)));
+                    .map_inner(|inner| Ok(Layout::concat(inner.mode(0))));
                 return first.map_err(|error| SemError::Illegal(error.to_string()));
             }
             Err(error) if written == 1 && read == 1 => {

@@ -39,6 +39,35 @@ pub(super) struct Body<'c> {
     counting: HashMap<usize, usize>,
 }
 
+impl<'c> Body<'c> {
+    /// How many values a thread has.
+    pub(super) fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// What a number of the body is for all values.
+    pub(super) fn set(&mut self, number: IrValue<'c>, vector: IrValue<'c>) {
+        self.many.insert(value_key(number), Many::Vector(vector));
+    }
+
+    /// Whether what an operation gives is known already.
+    fn has(&self, op: IrOp<'c>) -> bool {
+        let mut results = (0..op.result_count()).map(|index| value_key(result_of(op, index)));
+        op.result_count() > 0 && results.all(|result| self.many.contains_key(&result))
+    }
+
+    /// Whether an operation, with what it holds, takes something that differs from element to element.
+    pub(super) fn depends(&self, op: IrOp) -> bool {
+        let mut all = vec![op];
+        collect_nested(op, &mut all);
+        all.iter().any(|inner| {
+            operands_of(*inner)
+                .filter_map(|value| self.many.get(&value_key(value)))
+                .any(|many| !matches!(many, Many::One(_)))
+        })
+    }
+}
+
 impl<'c> Partition<'c> {
     /// The body of a map on vectors: arithmetic as such, anything else number by number.
     pub(super) fn map(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
@@ -59,6 +88,9 @@ impl<'c> Partition<'c> {
             if let Some(vector) = self.side_of_bound(&mut body, inner, to)? {
                 let result = value_key(result_of(inner, 0));
                 body.many.insert(result, Many::Vector(vector));
+                continue;
+            }
+            if body.has(inner) || self.converted_in_pairs(&mut body, inner) {
                 continue;
             }
             self.body_operation(&mut body, inner);
@@ -150,7 +182,7 @@ impl<'c> Partition<'c> {
     }
 
     fn body_operation(&mut self, body: &mut Body<'c>, op: IrOp<'c>) {
-        let varies = depends(body, op);
+        let varies = body.depends(op);
         // A vector in the body has no vector of them.
         let number = |result: IrValue| !result.r#type().is_vector();
         if varies
@@ -205,7 +237,7 @@ impl<'c> Partition<'c> {
         self.ir.insert(copy)
     }
 
-    fn vector_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>) -> IrValue<'c> {
+    pub(super) fn vector_of(&mut self, body: &mut Body<'c>, value: IrValue<'c>) -> IrValue<'c> {
         let elem = value.r#type();
         let vector = match body.many.get(&value_key(value)) {
             Some(Many::Vector(vector)) => return *vector,
@@ -271,17 +303,6 @@ impl<'c> Partition<'c> {
         })?;
         Ok(self.gather(&repeated, self.ir.number_type(to.tile.elem)))
     }
-}
-
-/// Whether an operation, with what it holds, takes something that differs from element to element.
-fn depends(body: &Body, op: IrOp) -> bool {
-    let mut all = vec![op];
-    collect_nested(op, &mut all);
-    all.iter().any(|inner| {
-        operands_of(*inner)
-            .filter_map(|value| body.many.get(&value_key(value)))
-            .any(|many| !matches!(many, Many::One(_)))
-    })
 }
 
 /// What divides a number, as the kernel promises or as it is constant; 1 where nothing is known.

@@ -6,6 +6,7 @@
 //! (`cute-expand-signature`).
 mod access;
 mod arrive;
+mod bytes;
 mod combine;
 mod convert;
 mod edges;
