@@ -21,6 +21,19 @@ pub struct Mode {
     pub along: Option<(usize, i64)>,
 }
 
+/// How threads stand side by side in a tile.
+#[derive(Clone, Copy, Debug)]
+pub struct SideBySide {
+    /// The axis along which they do.
+    pub axis: usize,
+    /// Neighbours along it that a thread has.
+    pub vector: i64,
+    /// How many stand along it, at most.
+    pub threads: i64,
+    /// Another axis along which what a thread has are neighbours, too, and not every so many-th.
+    pub together: Option<usize>,
+}
+
 impl TileLayout {
     /// A layout of two modes, all static.
     ///
@@ -242,17 +255,25 @@ impl TileLayout {
     /// elements where the shape allows it; what is left of the threads goes along the other axes, or
     /// holds the same.
     pub fn blocked(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Self {
-        TileLayout::blocked_within(shape, (fast, vector, threads), threads)
+        let side_by_side = SideBySide {
+            axis: fast,
+            vector,
+            threads,
+            together: None,
+        };
+        TileLayout::of_threads(shape, side_by_side, threads)
     }
 
-    /// The same with at most so many threads along that axis.
-    pub fn blocked_within(
-        shape: &[i64],
-        (fast, vector, most): (usize, i64, i64),
-        threads: i64,
-    ) -> Self {
+    /// The same in another arrangement.
+    pub fn of_threads(shape: &[i64], side_by_side: SideBySide, threads: i64) -> Self {
+        let SideBySide {
+            axis: fast,
+            mut vector,
+            threads: most,
+            together,
+        } = side_by_side;
         let size: i64 = shape.iter().product();
-        let mut vector = vector.min(power_of_two(shape[fast]));
+        vector = vector.min(power_of_two(shape[fast]));
         while vector > 1 && size / vector < threads {
             vector /= 2;
         }
@@ -272,16 +293,21 @@ impl TileLayout {
             let vectors = shape[axis] / width;
             let room = if axis == fast { most.min(left) } else { left };
             let across = power_of_two(vectors).min(room);
+            let of_thread = vectors / across;
+            let (step_of_threads, step) = match together == Some(axis) {
+                true => (width * of_thread, width),
+                false => (width, width * across),
+            };
             if across > 1 {
                 thread_modes.push(Mode {
                     extent: across,
-                    along: Some((axis, width)),
+                    along: Some((axis, step_of_threads)),
                 });
             }
             if vectors > across {
                 value_modes.push(Mode {
-                    extent: vectors / across,
-                    along: Some((axis, width * across)),
+                    extent: of_thread,
+                    along: Some((axis, step)),
                 });
             }
             left /= across;

@@ -12,7 +12,7 @@ mod verify;
 mod windows;
 
 pub use crate::ops::TileOp;
-pub use layout::{Mode, TileLayout};
+pub use layout::{Mode, SideBySide, TileLayout};
 pub use place::{BOUND, BY_ELEMENT, by_element};
 pub use precision::{PRECISION, Precision};
 pub use recast::Recast;

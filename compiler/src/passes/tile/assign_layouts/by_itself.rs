@@ -12,19 +12,9 @@ use cutec_dialects::builder::{IrOp, IrValue, integer_value, operands_of, result_
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::cost_model::ReducedRow;
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::{SideBySide, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::ir::operation::OperationLike;
-
-/// What threads side by side have along an axis.
-#[derive(Clone, Copy)]
-struct Along {
-    axis: usize,
-    /// Neighbours that a thread has.
-    vector: i64,
-    /// How many stand there, at most.
-    threads: i64,
-}
 
 impl<'c> Assignment<'c> {
     /// Spreads a tile as memory has it, and what follows from that, if nothing has said yet how it is spread.
@@ -39,14 +29,7 @@ impl<'c> Assignment<'c> {
         let along = self.along(value, tile);
         let layout = match self.by_parts(value, tile, along)? {
             Some(layout) => layout,
-            None => {
-                let Along {
-                    axis,
-                    vector,
-                    threads,
-                } = along;
-                TileLayout::blocked_within(&tile.shape, (axis, vector, threads), self.threads)
-            }
+            None => TileLayout::of_threads(&tile.shape, along, self.threads),
         };
         self.warn_of_copies(value, tile, &layout);
         self.assign(value, layout);
@@ -54,7 +37,7 @@ impl<'c> Assignment<'c> {
     }
 
     /// Along which axis threads stand side by side.
-    fn along(&self, value: IrValue<'c>, tile: &TileType) -> Along {
+    fn along(&self, value: IrValue<'c>, tile: &TileType) -> SideBySide {
         let last = tile.shape.len().saturating_sub(1);
         let gathered = self.gathered(value);
         let reduced = || {
@@ -67,12 +50,24 @@ impl<'c> Assignment<'c> {
                 Some(along) => along.unwrap_or((last, 1)),
             };
             let (axis, vector) = self.memory(value, tile).unwrap_or(by_itself);
-            Along {
+            SideBySide {
                 axis,
                 vector,
                 threads: self.threads,
+                together: self.scanned(value).filter(|scanned| *scanned != axis),
             }
         })
+    }
+
+    /// The axis along which tiles of a class are scanned: a thread combines what lies together by itself, and only the whole of it with others.
+    fn scanned(&self, value: IrValue<'c>) -> Option<usize> {
+        let class = self.classes.class(value)?;
+        let mut operations = self.operations.iter();
+        let scan = operations.find(|op| {
+            TileOp::Scan.is(**op) && self.classes.class(result_of(**op, 0)) == Some(class)
+        });
+        let scan = tile::Combining::of(*scan?)?;
+        Some(scan.axis().and_then(integer_value)? as usize)
     }
 
     /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part; `None` where parts are not alike, or
@@ -81,9 +76,9 @@ impl<'c> Assignment<'c> {
         &self,
         value: IrValue<'c>,
         tile: &TileType,
-        Along {
+        SideBySide {
             axis: fast, vector, ..
-        }: Along,
+        }: SideBySide,
     ) -> Result<Option<TileLayout>, Failed<'c>> {
         let class = self.classes.class(value);
         let reshaping = class.and_then(|class| self.reshaping.get(&class));
@@ -165,7 +160,7 @@ impl<'c> Assignment<'c> {
     }
 
     /// How a tile is spread that a loop reduces, and that it neither loads nor stores as it is.
-    fn reduced_in_a_loop(&self, value: IrValue<'c>, tile: &TileType) -> Option<Along> {
+    fn reduced_in_a_loop(&self, value: IrValue<'c>, tile: &TileType) -> Option<SideBySide> {
         let class = self.classes.class(value)?;
         self.reshaping.get(&class)?.iter().find_map(|number| {
             let op = self.operations[*number];
@@ -188,10 +183,11 @@ impl<'c> Assignment<'c> {
                 return None;
             }
             let (vector, threads) = row.spread(self.threads)?;
-            Some(Along {
+            Some(SideBySide {
                 axis,
                 vector,
                 threads,
+                together: None,
             })
         })
     }
