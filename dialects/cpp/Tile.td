@@ -111,6 +111,7 @@ def Tile_YieldOp : Tile_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "Fo
 }
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "Combines along an axis, whose extent becomes 1: add, mul, min, max, and, or, xor";
+  let description = "Where the extent becomes the number of threads that share the axis, each combines what it has.";
   let arguments = (ins Tile_Tile:$input, I32Attr:$axis, StrAttr:$kind);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$kind $input $axis attr-dict `:` type($input) `->` type($result)";

@@ -1,5 +1,5 @@
-// What a loop adds up along an axis that threads share each thread adds up for itself, and all of them behind the loop. Each thread has runs of
-// values along the axis, those of a lane in between: a reshape tells them apart.
+// What a loop adds up along an axis that threads share each thread adds up for itself, and all of them behind the loop: what is left of the axis in
+// the loop is an element for each thread.
 // RUN: %cute-opt --tile-delay-reductions %s | FileCheck %s
 
 !view = !cute.memref<f32, gmem, align<16>, "(4,?{div=256}):(?{i64 div=4},1)">
@@ -12,10 +12,7 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @scaled
   // CHECK: %[[ZEROS:.*]] = tile.splat %{{.*}} -> tensor<4x32xf32, #tile.tv<"((32,4),1):((4,1),0)">>
   // CHECK: %[[SUMS:.*]] = scf.for {{.*}} iter_args(%[[SUM:.*]] = %[[ZEROS]])
-  // CHECK: %[[RUNS:.*]] = tile.reshape %{{.*}} -> tensor<4x2x32x4xf32, {{.*}}>
-  // CHECK: %[[ONE:.*]] = tile.reduce "add" %[[RUNS]] 1 {{.*}} -> tensor<4x1x32x4xf32, {{.*}}>
-  // CHECK: %[[BOTH:.*]] = tile.reduce "add" %[[ONE]] 3 {{.*}} -> tensor<4x1x32x1xf32, {{.*}}>
-  // CHECK: %[[OWN:.*]] = tile.reshape %[[BOTH]] {{.*}} -> tensor<4x32xf32, #tile.tv<"((32,4),1):((4,1),0)">>
+  // CHECK: %[[OWN:.*]] = tile.reduce "add" %{{.*}} 1 {{.*}} -> tensor<4x32xf32, #tile.tv<"((32,4),1):((4,1),0)">>
   // CHECK: %[[FACTOR:.*]] = tile.broadcast %{{.*}} : tensor<4x1xf32, #tile.tv<"((32,4),1):((0,1),0)">> -> tensor<4x32xf32, #tile.tv<"((32,4),1):((4,1),0)">>
   // CHECK: tile.map(%[[SUM]], %[[FACTOR]], %[[OWN]])
   // CHECK: scf.yield

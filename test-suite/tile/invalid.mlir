@@ -33,6 +33,16 @@ func.func @reduced(%a: tensor<16x8xf32>) {
 
 // -----
 
+// Four threads share the axis, and each may reduce what it has: no more, no less, and nothing else.
+func.func @of_threads(%a: tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">>) {
+  %0 = tile.reduce "add" %a 1 : tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">> -> tensor<16x4xf32, #tile.tv<"((4,8),(2)):((16,1),(8))">>
+  // expected-error@+1 {{expects [16, 1] as the shape of the result, but got [16, 2]}}
+  %1 = tile.reduce "add" %a 1 : tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">> -> tensor<16x2xf32, #tile.tv<"((4,8),(2)):((16,1),(8))">>
+  return
+}
+
+// -----
+
 func.func @kind(%a: tensor<16x8xf32>) {
   // expected-error@+1 {{expects one of add, mul, min, max, and, or, xor, but got mean}}
   %0 = tile.reduce "mean" %a 1 : tensor<16x8xf32> -> tensor<16x1xf32>

@@ -65,7 +65,7 @@ pub fn threads_of_memory(size: i64, accesses: &[TileAccess], reduces: bool) -> i
 
 /// Elements of a row that a thread has as a whole where a loop reduces it.
 const SHORT_ROW: i64 = 32;
-/// Threads that share a longer one for which the loop loads as much: with 16 each loads 8 of 128 elements for 4 rows ("Pairs").
+/// Threads that share a longer one for which the loop loads as much: with 16 each loads 8 of 128 elements for 4 rows ("Pairs, sums of loops, scans, f8").
 const SHARING: i64 = 16;
 
 /// A row of a tile that a loop reduces, and neither loads nor stores as it is.

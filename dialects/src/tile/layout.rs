@@ -141,6 +141,33 @@ impl TileLayout {
         Ok(TileLayout::of_modes(&threads, &values, to))
     }
 
+    /// What each thread has along an axis as one element: the shape with as many there as threads that share the axis, and their layout; `None` where
+    /// what they have there is not theirs alone.
+    pub fn of_each_thread(&self, shape: &[i64], axis: usize) -> Option<(Vec<i64>, Self)> {
+        let is_along = |mode: &Mode| mode.along.is_some_and(|(along, _)| along == axis);
+        let (mut threads, mut values) = (
+            self.thread_modes(shape).ok()?,
+            self.value_modes(shape).ok()?,
+        );
+        let values_along: i64 = values
+            .iter()
+            .filter(|mode| is_along(mode))
+            .map(|mode| mode.extent)
+            .product();
+        values.retain(|mode| !is_along(mode));
+        let mut along: Vec<&mut Mode> = threads.iter_mut().filter(|mode| is_along(mode)).collect();
+        along.sort_unstable_by_key(|mode| mode.along);
+        let mut number = 1;
+        for mode in along {
+            mode.along = Some((axis, number));
+            number *= mode.extent;
+        }
+        let mut to = shape.to_vec();
+        to[axis] = number;
+        let each = TileLayout::of_modes(&threads, &values, &to);
+        (number * values_along == shape[axis]).then_some((to, each))
+    }
+
     /// The same with the axes of `shape` renamed, `to` being the shape then.
     ///
     /// # Errors

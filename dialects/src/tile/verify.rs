@@ -148,9 +148,18 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
                 let all = REDUCTIONS.join(", ");
                 return Err(format!("expects one of {all}, but got {kind}"));
             }
-            let mut shape = input.shape.clone();
-            shape[axis(op, &input)?] = 1;
+            let axis = axis(op, &input)?;
             same("the element type", input.elem, result.elem)?;
+            // What each thread has is one element, where the layout says so.
+            let spread = input.layout.as_ref();
+            let each = spread.and_then(|layout| layout.of_each_thread(&input.shape, axis));
+            if each.is_some_and(|(shape, layout)| {
+                shape == result.shape && result.layout.as_ref() == Some(&layout)
+            }) {
+                return Ok(());
+            }
+            let mut shape = input.shape.clone();
+            shape[axis] = 1;
             same_list("the shape of the result", &shape, &result.shape)
         }
         TileOp::Fold | TileOp::Scan => combining(op, kind),

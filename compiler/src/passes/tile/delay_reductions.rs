@@ -6,7 +6,7 @@
 //! loop. A round exchanges nothing then: no shuffles, and where warps share the axis neither shared memory nor a barrier. A thread
 //! has as many sums as before.
 //!
-//! What a thread has along an axis is said by a reshape that splits it into runs of values and runs of threads.
+//! The reduction in the loop has an element for each thread along the axis.
 use super::types::{Failed, differ_in_units, present, tile_of};
 use crate::passes::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, erase, for_each_kernel, is_zero, next_operation,
@@ -67,22 +67,8 @@ struct Sums<'c> {
     behind: Vec<(usize, TileType)>,
 }
 
-/// A sum along axes, one reduction for each, the innermost first.
-struct Reduced<'c> {
-    reductions: Vec<(tile::Reduce<'c>, usize)>,
-    /// How a thread adds up what it has along each of them.
-    splits: Vec<Split>,
-}
-
-/// An axis by runs of values and of threads.
-struct Split {
-    /// The tile with an axis for each run.
-    runs: TileType,
-    /// Which of them are of values, each with the tile that is left when it is added up.
-    of_values: Vec<(usize, TileType)>,
-    /// That tile with one axis for all threads.
-    parts: TileType,
-}
+/// A sum along axes, the innermost first: the reduction along each, with the axis and what each thread has.
+struct Reduced<'c>(Vec<(tile::Reduce<'c>, usize, TileType)>);
 
 impl<'c> Sums<'c> {
     /// Of a value that a loop carries; `None` where it is something else, or threads have it for themselves as it is.
@@ -162,7 +148,7 @@ impl<'c> Sums<'c> {
         let (of, number) = (self.of, self.number);
         let result = result_of(of, number);
         remark(
-            self.added[0].reductions[0].0.op().location(),
+            self.added[0].0[0].0.op().location(),
             "each thread adds up its own in the loop, all of them together behind it",
         );
         if let Some(splat) = operands_of(of)
@@ -345,7 +331,7 @@ fn only_operation(map: IrOp<'_>) -> Option<(Op, Vec<usize>)> {
 }
 
 impl<'c> Reduced<'c> {
-    /// Of a reduction, with those of its input that nothing else takes.
+    /// Of a reduction, with those of its input that nothing else takes; `None` where threads hold some of an axis more than once.
     fn of(reduction: IrOp<'c>) -> Result<Option<Self>, Failed<'c>> {
         let mut reductions = Vec::new();
         let mut at = Some(reduction);
@@ -360,103 +346,36 @@ impl<'c> Reduced<'c> {
         }
         let (innermost, _) = reductions[0];
         let mut tile = tile_of(innermost.op(), innermost.input())?;
-        let mut splits = Vec::new();
-        for (_, axis) in &reductions {
-            let Some(split) = Split::of(&tile, *axis) else {
-                return Ok(None);
-            };
-            tile = split.parts.clone();
-            splits.push(split);
-        }
-        Ok(Some(Reduced { reductions, splits }))
+        let each = reductions.into_iter().map(|(reduce, axis)| {
+            let layout = tile.layout.as_ref()?;
+            let (shape, layout) = layout.of_each_thread(&tile.shape, axis)?;
+            tile = TileType::new(tile.elem, &shape).with_layout(layout);
+            Some((reduce, axis, tile.clone()))
+        });
+        Ok(each.collect::<Option<_>>().map(Reduced))
     }
 
     /// What each thread has, and the axes that are still to be added up.
     fn parts(&self) -> Option<(&TileType, Vec<usize>)> {
-        let axes = self.reductions.iter().map(|(_, axis)| *axis).collect();
-        Some((&self.splits.last()?.parts, axes))
+        let axes = self.0.iter().map(|(_, axis, _)| *axis).collect();
+        Some((&self.0.last()?.2, axes))
     }
 
     /// Lets each thread add up what it has alone.
     fn of_threads(&self, context: &'c Context) {
-        let (outermost, _) = self.reductions[self.reductions.len() - 1];
+        let Some((outermost, ..)) = self.0.last() else {
+            return;
+        };
         let mut ir = OpBuilder::new(context, Insertion::Before(outermost.op()));
         ir.location = outermost.op().location();
-        let mut sum = self.reductions[0].0.input();
-        for split in &self.splits {
-            sum = ir.value(TileOp::Reshape, &[sum], &[], split.runs.ir(context));
-            for (axis, left) in &split.of_values {
-                sum = add_up(&ir, sum, *axis, left);
-            }
-            sum = ir.value(TileOp::Reshape, &[sum], &[], split.parts.ir(context));
+        let mut sum = self.0[0].0.input();
+        for (_, axis, each) in &self.0 {
+            sum = add_up(&ir, sum, *axis, each);
         }
         replace_all_uses(result_of(outermost.op(), 0), sum);
-        for (reduction, _) in self.reductions.iter().rev() {
+        for (reduction, ..) in self.0.iter().rev() {
             erase(reduction.op());
         }
-    }
-}
-
-impl Split {
-    /// `None` where threads hold some of an axis more than once, or parts of it in no order.
-    fn of(tile: &TileType, axis: usize) -> Option<Split> {
-        let layout = tile.layout.as_ref()?;
-        let threads = layout.thread_modes(&tile.shape).ok()?;
-        let values = layout.value_modes(&tile.shape).ok()?;
-        let threads = threads.into_iter().map(|mode| (mode, true));
-        let modes = threads.chain(values.into_iter().map(|mode| (mode, false)));
-        let mut along: Vec<(i64, i64, bool)> = modes
-            .filter_map(|(mode, is_of_threads)| match mode.along {
-                Some((other, step)) if other == axis && mode.extent > 1 => {
-                    Some((step, mode.extent, is_of_threads))
-                }
-                _ => None,
-            })
-            .collect();
-        along.sort_unstable();
-        // The fastest first: neighbours of one kind are one run.
-        let mut runs: Vec<(i64, bool)> = Vec::new();
-        let mut covered = 1;
-        for (step, extent, is_of_threads) in along {
-            if step != covered {
-                return None;
-            }
-            covered *= extent;
-            match runs.last_mut() {
-                Some((run, kind)) if *kind == is_of_threads => *run *= extent,
-                _ => runs.push((extent, is_of_threads)),
-            }
-        }
-        if covered != tile.shape[axis] {
-            return None;
-        }
-        runs.reverse();
-        let with = |extents: &mut dyn Iterator<Item = i64>| -> Vec<i64> {
-            let (before, behind) = (&tile.shape[..axis], &tile.shape[axis + 1..]);
-            before
-                .iter()
-                .copied()
-                .chain(extents)
-                .chain(behind.iter().copied())
-                .collect()
-        };
-        let shape = with(&mut runs.iter().map(|(extent, _)| *extent));
-        let spread = layout.reshaped(&tile.shape, &shape).ok()??;
-        let runs_tile = TileType::new(tile.elem, &shape).with_layout(spread);
-        let numbered = (axis..).zip(&runs);
-        let of_values = numbered.filter(|(_, (_, is_of_threads))| !is_of_threads);
-        let of_values = along_each(&runs_tile, of_values.map(|(axis, _)| axis))?;
-        let left = of_values.last().map_or(&runs_tile, |(_, left)| left);
-        let threads = runs.iter().filter(|(_, is_of_threads)| *is_of_threads);
-        let shape = with(&mut std::iter::once(
-            threads.map(|(extent, _)| extent).product(),
-        ));
-        let spread = left.layout.as_ref()?.reshaped(&left.shape, &shape).ok()??;
-        Some(Split {
-            parts: TileType::new(tile.elem, &shape).with_layout(spread),
-            runs: runs_tile,
-            of_values,
-        })
     }
 }
 

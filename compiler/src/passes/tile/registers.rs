@@ -90,7 +90,7 @@ pub(super) fn held<'c>(
             Some(Op::TileOp(TileOp::Dot)) => {
                 (results(*op)? + operand_blocks(*op)?, live.across[at])
             }
-            Some(Op::TileOp(TileOp::Reduce)) if is_of_thread(*op) && is_only_carried(*op) => {
+            Some(Op::TileOp(TileOp::Reduce)) if is_of_each_thread(*op) && is_only_carried(*op) => {
                 continue;
             }
             // Its operand is read to the end; what it gives is small.
@@ -233,20 +233,15 @@ fn is_reduced(op: IrOp) -> bool {
     TileOp::Map.is(op) && matches!(users(result_of(op, 0))[..], [user] if TileOp::Reduce.is(user))
 }
 
-/// Whether each thread reduces what it has, and needs no other.
-fn is_of_thread(op: IrOp) -> bool {
-    let found = || {
+/// Whether each thread reduces what it has, and needs no other: what is left of the axis is one element for each.
+fn is_of_each_thread(op: IrOp) -> bool {
+    let left = || {
         let reduce = tile::Reduce::of(op)?;
         let axis = reduce.axis().and_then(integer_value)? as usize;
-        let tile = TileType::of(reduce.input().r#type())?.ok()?;
-        let modes = tile.layout.as_ref()?.thread_modes(&tile.shape).ok()?;
-        Some(
-            modes
-                .iter()
-                .all(|mode| mode.along.is_none_or(|(along, _)| along != axis)),
-        )
+        let result = TileType::of(result_of(op, 0).r#type())?.ok()?;
+        result.shape.get(axis).copied()
     };
-    found() == Some(true)
+    left().is_some_and(|left| left > 1)
 }
 
 /// Whether a loop carries what a reduction gives and nothing else takes it: its operand is computed piece by piece then.

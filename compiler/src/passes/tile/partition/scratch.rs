@@ -4,7 +4,7 @@
 //! have one in front of what they write, the others behind what they read.
 use super::layout_conversion::{self, Conversion};
 use super::print::Window;
-use super::reduce::Holders;
+use super::reduce::{Holders, is_of_each_thread};
 use super::{Partition, Spread, combine, gather};
 use crate::passes::control_flow::in_loop;
 use crate::passes::tile::pingpong;
@@ -109,7 +109,10 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
         (TileOp::Gather, _) => vec![gather::scratch(&from.as_carried())?],
         (TileOp::Reduce, Some(to)) => {
             let axis = axis(tile::Reduce::of(op).and_then(tile::Reduce::axis));
-            let holders = Holders::along(from, axis, threads)?;
+            let holders = match is_of_each_thread(from, &to, axis) {
+                true => Vec::new(),
+                false => Holders::along(from, axis, threads)?,
+            };
             holders.iter().map(|holders| holders.scratch(&to)).collect()
         }
         (TileOp::Fold | TileOp::Scan, _) => {
