@@ -37,7 +37,7 @@ func.func @reduced(%a: tensor<16x8xf32>) {
 func.func @of_threads(%a: tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">>) {
   %0 = tile.reduce "add" %a 1 : tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">> -> tensor<16x4xf32, #tile.tv<"((4,8),(2)):((16,1),(8))">>
   // expected-error@+1 {{expects [16, 1] as the shape of the result, but got [16, 2]}}
-  %1 = tile.reduce "add" %a 1 : tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">> -> tensor<16x2xf32, #tile.tv<"((4,8),(2)):((16,1),(8))">>
+  %1 = tile.reduce "add" %a 1 : tensor<16x8xf32, #tile.tv<"((4,8),(2,2)):((32,1),(16,8))">> -> tensor<16x2xf32, #tile.tv<"((2,2,8),(2)):((16,0,1),(8))">>
   return
 }
 

@@ -198,13 +198,12 @@ impl<'c> Assignment<'c> {
         reshaping.into_iter().any(|number| {
             let op = self.operations[*number];
             let broadcast = tile::Reshaping::of(op).filter(|_| TileOp::Broadcast.is(op));
-            let repeated = broadcast.is_some_and(|broadcast| {
+            broadcast.is_some_and(|broadcast| {
                 let input = tile_of(op, broadcast.input());
                 self.classes.class(broadcast.result()) == Some(class)
                     && input.is_ok_and(|input| input.shape[axis] > 1)
                     && is_loaded_in(broadcast.input(), of)
-            });
-            repeated
+            })
         })
     }
 
