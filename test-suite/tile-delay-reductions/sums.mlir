@@ -63,6 +63,34 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A factor may be a number.
+  // CHECK-LABEL: gpu.func @by_a_number
+  // CHECK: scf.for {{.*}} -> (tensor<4x32xf32, {{.*}}>)
+  // CHECK: tile.reduce "add" %{{.*}} 1 : tensor<4x32xf32
+  gpu.func @by_a_number(%x: !view, %y: !view, %n: i32, %two: f32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %0 = arith.constant 0.0 : f32
+    %zeros = tile.splat %0 : f32 -> !s
+    %sums = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zeros) -> (!s) : i32 {
+      %a = tile.load %x[%c0, %i] : !view, i32, i32 -> !t
+      %r = tile.reduce "add" %a 1 : !t -> !s
+      %m = tile.map(%r) {
+      ^bb0(%p: f32):
+        %f = arith.mulf %two, %p : f32
+        tile.yield %f : f32
+      } : (!s) -> !s
+      %next = tile.map(%sum, %m) {
+      ^bb0(%p: f32, %q: f32):
+        %f = arith.subf %p, %q : f32
+        tile.yield %f : f32
+      } : (!s, !s) -> !s
+      scf.yield %next : !s
+    }
+    tile.store %sums, %y[%c0, %c0] : !s, !view, i32, i32
+    gpu.return
+  }
+
   // What begins with something else than 0, is multiplied with itself, is looked at in the loop, or is the largest, stays.
   // CHECK-LABEL: gpu.func @stays
   // CHECK: scf.for {{.*}} -> (tensor<4x1xf32, {{.*}}>, tensor<4x1xf32, {{.*}}>, tensor<4x1xf32, {{.*}}>, tensor<4x1xf32, {{.*}}>)

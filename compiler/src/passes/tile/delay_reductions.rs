@@ -258,23 +258,28 @@ impl<'c> Found<'c> {
         let operands: Vec<IrValue<'c>> = operands_of(op).collect();
         let mut of_sums = vec![false; operands.len()];
         let mut linear = |this: &mut Self, index: usize| {
-            of_sums[taken[index]] = true;
-            this.is_linear(operands[taken[index]], carried)
+            taken[index].is_some_and(|taken| {
+                of_sums[taken] = true;
+                this.is_linear(operands[taken], carried)
+            })
         };
         let found = match kind {
             Op::ArithOp(ArithOp::Addf | ArithOp::Addi | ArithOp::Subf | ArithOp::Subi) => {
                 linear(self, 0) && linear(self, 1)
             }
             Op::ArithOp(ArithOp::Mulf | ArithOp::Muli) | Op::LlvmOp(LlvmOp::IntrFma) => {
-                let factor = usize::from(!comes_of(operands[taken[0]], carried));
+                // Of two factors the one that comes of the sums, else the one that is a tile, is the sum.
+                let is_sum = |taken: usize| comes_of(operands[taken], carried);
+                let first = taken[1].is_none() || taken[0].is_some_and(is_sum);
                 let is_fma = matches!(kind, Op::LlvmOp(_));
-                linear(self, factor) && (!is_fma || linear(self, 2))
+                linear(self, usize::from(!first)) && (!is_fma || linear(self, 2))
             }
             Op::ArithOp(ArithOp::Select) => linear(self, 1) && linear(self, 2),
             _ => false,
         };
         // One that is taken as both, as a square is, is no sum.
-        let twice = (0..taken.len()).any(|one| (0..one).any(|other| taken[one] == taken[other]));
+        let tiles: Vec<usize> = taken.iter().flatten().copied().collect();
+        let twice = (0..tiles.len()).any(|one| (0..one).any(|other| tiles[one] == tiles[other]));
         self.maps.push((op, of_sums));
         found && !twice
     }
@@ -310,13 +315,15 @@ fn comes_of<'c>(value: IrValue<'c>, carried: IrValue<'c>) -> bool {
         })
 }
 
-/// What a map of one operation computes, and which operand of the map each of its operands is.
-fn only_operation(map: IrOp<'_>) -> Option<(Op, Vec<usize>)> {
+/// What a map of one operation beside constants computes, and which operand of the map each of its operands is, if it is one.
+fn only_operation(map: IrOp<'_>) -> Option<(Op, Vec<Option<usize>>)> {
     if !TileOp::Map.is(map) {
         return None;
     }
     let body = blocks(map, 0).into_iter().next()?;
-    let [op, end] = operations(body)[..] else {
+    let mut inside = operations(body);
+    inside.retain(|op| !ArithOp::Constant.is(*op));
+    let [op, end] = inside[..] else {
         return None;
     };
     if operands_of(end).next() != Some(result_of(op, 0)) {
@@ -324,10 +331,7 @@ fn only_operation(map: IrOp<'_>) -> Option<(Op, Vec<usize>)> {
     }
     let argument =
         |value: IrValue| (0..map.operand_count()).find(|index| argument_of(body, *index) == value);
-    let taken = operands_of(op)
-        .map(argument)
-        .collect::<Option<Vec<usize>>>();
-    Some((Op::of(op)?, taken?))
+    Some((Op::of(op)?, operands_of(op).map(argument).collect()))
 }
 
 impl<'c> Reduced<'c> {
