@@ -6,8 +6,8 @@
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, results_of,
-    string_value,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, operation_key,
+    results_of, string_value,
 };
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
@@ -19,6 +19,7 @@ use melior::ir::{
     BlockLike, BlockRef, OperationRef, RegionLike, Type, TypeLike, Value, ValueLike,
     operation::OperationLike,
 };
+use std::collections::HashSet;
 
 /// The attribute of a `gpu.module` that says for which architecture it is compiled.
 const TARGET: &str = "cute.target";
@@ -318,6 +319,24 @@ pub(super) fn uses<'c>(value: IrValue<'c>) -> Vec<(IrOp<'c>, usize)> {
             let user = OperationRef::from_raw(mlir_sys::mlirOpOperandGetOwner(at));
             found.push((user, mlir_sys::mlirOpOperandGetOperandNumber(at) as usize));
             at = mlir_sys::mlirOpOperandGetNextUse(at);
+        }
+    }
+    found
+}
+
+/// The operations that use a value, or what those of them give that `through` says, and so on; each of these is gone through once.
+pub(super) fn users_through<'c>(
+    value: IrValue<'c>,
+    through: impl Fn(IrOp<'c>) -> bool,
+) -> Vec<IrOp<'c>> {
+    let mut found = Vec::new();
+    let (mut open, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = open.pop() {
+        for user in users(value) {
+            found.push(user);
+            if through(user) && seen.insert(operation_key(user)) {
+                open.extend(results_of(user));
+            }
         }
     }
     found

@@ -10,17 +10,18 @@
 use super::types::{Failed, differ_in_units, present, tile_of};
 use crate::passes::ir_utils::{
     Kernel, blocks, collect_nested, defining_op, erase, for_each_kernel, is_zero, next_operation,
-    operations, replace_all_uses, set_operand, uses,
+    operations, replace_all_uses, set_operand, users_through, uses,
 };
 use crate::passes::{Reported, remark, report};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of, result_of,
-    string_value,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, integer_value, operands_of, operation_key,
+    result_of, string_value,
 };
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use melior::Context;
 use melior::ir::{Type, ValueLike, operation::OperationLike};
+use std::collections::HashSet;
 
 /// The number of a loop's first carried value among its operands and among the arguments of its body.
 const FIRST_OPERAND: usize = 3;
@@ -55,10 +56,8 @@ struct Sums<'c> {
     of: IrOp<'c>,
     /// Which of what it carries.
     number: usize,
-    /// The maps that they go through in a round, each with whether it takes its operands as sums.
-    maps: Vec<(IrOp<'c>, Vec<bool>)>,
-    /// Where axes of extent 1 come and go on the way.
-    reshapes: Vec<IrOp<'c>>,
+    /// What they go through in a round.
+    found: Found<'c>,
     /// What is added to them, reductions along the same axes.
     added: Vec<Reduced<'c>>,
     /// The sums of each thread.
@@ -88,8 +87,8 @@ impl<'c> Sums<'c> {
         let (Some(end), Some(yielded)) = (end, yielded) else {
             return Ok(None);
         };
-        let mut found = Found::default();
-        if !found.is_linear(yielded, argument) || found.reductions.is_empty() {
+        let mut found = Found::of(argument);
+        if !found.is_linear(yielded) || found.reductions.is_empty() {
             return Ok(None);
         }
         // Nothing else may see sums that are of one thread.
@@ -126,8 +125,7 @@ impl<'c> Sums<'c> {
         Ok(Some(Sums {
             of,
             number,
-            maps: found.maps,
-            reshapes: found.reshapes,
+            found,
             added,
             parts,
             behind,
@@ -161,7 +159,7 @@ impl<'c> Sums<'c> {
         let body = blocks(of, 0).remove(0);
         let argument = argument_of(body, FIRST_ARGUMENT + number);
         argument.set_type(parts(result));
-        for (map, of_sums) in &self.maps {
+        for (map, of_sums) in &self.found.maps {
             let ir = before(*map);
             for (index, value) in operands_of(*map).enumerate().collect::<Vec<_>>() {
                 if !of_sums[index] {
@@ -175,7 +173,7 @@ impl<'c> Sums<'c> {
         for reduced in &self.added {
             reduced.of_threads(context);
         }
-        for reshape in &self.reshapes {
+        for reshape in &self.found.reshapes {
             if let Some(input) = operands_of(*reshape).next() {
                 replace_all_uses(result_of(*reshape, 0), input);
             }
@@ -201,9 +199,7 @@ impl<'c> Sums<'c> {
             set_operand(first, 0, result);
         }
     }
-}
 
-impl<'c> Sums<'c> {
     /// What is the same for all threads along an axis, for each of them.
     fn repeated(&self, ir: &OpBuilder<'c>, value: IrValue<'c>, to: Type<'c>) -> IrValue<'c> {
         let of = |ty| TileType::of(ty).and_then(Result::ok);
@@ -221,17 +217,40 @@ impl<'c> Sums<'c> {
 }
 
 /// What the sums of a round are computed of.
-#[derive(Default)]
 struct Found<'c> {
+    carried: IrValue<'c>,
+    /// The maps that it comes to, by their keys.
+    of_carried: HashSet<usize>,
+    /// Those that sums go through, each with whether it takes its operands as sums.
     maps: Vec<(IrOp<'c>, Vec<bool>)>,
+    /// Where axes of extent 1 come and go on the way.
     reshapes: Vec<IrOp<'c>>,
     reductions: Vec<IrOp<'c>>,
 }
 
 impl<'c> Found<'c> {
+    fn of(carried: IrValue<'c>) -> Self {
+        let is_map = |op: IrOp| TileOp::Map.is(op);
+        let mut maps = users_through(carried, is_map);
+        maps.retain(|op| is_map(*op));
+        Found {
+            carried,
+            of_carried: maps.into_iter().map(operation_key).collect(),
+            maps: Vec::new(),
+            reshapes: Vec::new(),
+            reductions: Vec::new(),
+        }
+    }
+
+    /// Whether a value is what is carried, as it is or through maps.
+    fn comes_of_carried(&self, value: IrValue<'c>) -> bool {
+        let computed = |op: IrOp<'c>| self.of_carried.contains(&operation_key(op));
+        value == self.carried || defining_op(value).is_some_and(computed)
+    }
+
     /// Whether a value is a sum of what is carried and of reductions, each perhaps multiplied by what is none of them.
-    fn is_linear(&mut self, value: IrValue<'c>, carried: IrValue<'c>) -> bool {
-        if value == carried {
+    fn is_linear(&mut self, value: IrValue<'c>) -> bool {
+        if value == self.carried {
             return true;
         }
         let Some(op) = defining_op(value) else {
@@ -247,7 +266,7 @@ impl<'c> Found<'c> {
             if !self.reshapes.contains(&op) {
                 self.reshapes.push(op);
             }
-            return operands_of(op).all(|input| self.is_linear(input, carried));
+            return operands_of(op).all(|input| self.is_linear(input));
         }
         if self.maps.iter().any(|(map, _)| *map == op) {
             return true;
@@ -260,7 +279,7 @@ impl<'c> Found<'c> {
         let mut linear = |this: &mut Self, index: usize| {
             taken[index].is_some_and(|taken| {
                 of_sums[taken] = true;
-                this.is_linear(operands[taken], carried)
+                this.is_linear(operands[taken])
             })
         };
         let found = match kind {
@@ -269,7 +288,7 @@ impl<'c> Found<'c> {
             }
             Op::ArithOp(ArithOp::Mulf | ArithOp::Muli) | Op::LlvmOp(LlvmOp::IntrFma) => {
                 // Of two factors the one that comes of the sums, else the one that is a tile, is the sum.
-                let is_sum = |taken: usize| comes_of(operands[taken], carried);
+                let is_sum = |taken: usize| self.comes_of_carried(operands[taken]);
                 let first = taken[1].is_none() || taken[0].is_some_and(is_sum);
                 let is_fma = matches!(kind, Op::LlvmOp(_));
                 linear(self, usize::from(!first)) && (!is_fma || linear(self, 2))
@@ -305,14 +324,6 @@ impl<'c> Found<'c> {
         let mut reshapes = self.reshapes.iter();
         one == other && self.reshapes.is_empty() || alike() && reshapes.all(given)
     }
-}
-
-/// Whether a value is what a loop carries, as it is or through maps.
-fn comes_of<'c>(value: IrValue<'c>, carried: IrValue<'c>) -> bool {
-    value == carried
-        || defining_op(value).is_some_and(|op| {
-            TileOp::Map.is(op) && operands_of(op).any(|operand| comes_of(operand, carried))
-        })
 }
 
 /// What a map of one operation beside constants computes, and which operand of the map each of its operands is, if it is one.

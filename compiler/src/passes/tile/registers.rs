@@ -8,12 +8,13 @@ use super::gathers::GatheredTile;
 use super::pingpong;
 use super::roles::{Beside, Roles};
 use super::stage_operands::HELD_REGISTERS;
-use super::types::{Failed, adds_to, is_by_descriptor, mma_of, present, reads_shared_memory};
-use crate::passes::ir_utils::{block_of, blocks, collect_nested, parent, users};
+use super::types::{
+    Failed, adds_to, is_by_descriptor, is_of_each_thread, mma_of, present, reads_shared_memory,
+};
+use crate::passes::ir_utils::{block_of, blocks, collect_nested, parent, users, users_through};
 use crate::passes::kernel_abi::min_blocks;
 use cutec_dialects::builder::{
-    IrBlock, IrOp, IrValue, argument_of, integer_value, operation_key, result_of, results_of,
-    value_key,
+    IrBlock, IrOp, IrValue, argument_of, operation_key, result_of, results_of, value_key,
 };
 use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{Target, registers_of_thread};
@@ -233,48 +234,22 @@ fn is_reduced(op: IrOp) -> bool {
     TileOp::Map.is(op) && matches!(users(result_of(op, 0))[..], [user] if TileOp::Reduce.is(user))
 }
 
-/// Whether each thread reduces what it has, and needs no other: what is left of the axis is one element for each.
-fn is_of_each_thread(op: IrOp) -> bool {
-    let left = || {
-        let reduce = tile::Reduce::of(op)?;
-        let axis = reduce.axis().and_then(integer_value)? as usize;
-        let result = TileType::of(result_of(op, 0).r#type())?.ok()?;
-        result.shape.get(axis).copied()
-    };
-    left().is_some_and(|left| left > 1)
-}
-
 /// Whether a loop carries what a reduction gives and nothing else takes it: its operand is computed piece by piece then.
 fn is_only_carried(op: IrOp) -> bool {
-    users(result_of(op, 0))
+    use TileOp::{Map, Reduce, Reshape};
+    let passes_on = |user: IrOp| matches!(TileOp::of(user), Some(Reduce | Reshape | Map));
+    let users = users_through(result_of(op, 0), passes_on);
+    users
         .into_iter()
-        .all(|user| match Op::of(user) {
-            Some(Op::ScfOp(ScfOp::Yield)) => true,
-            Some(Op::TileOp(TileOp::Reduce | TileOp::Reshape | TileOp::Map)) => {
-                is_only_carried(user)
-            }
-            _ => false,
-        })
+        .all(|user| passes_on(user) || ScfOp::Yield.is(user))
 }
 
 /// Operations that use a tile, or the same registers under another name.
 fn users_through_aliases(value: IrValue<'_>) -> Vec<IrOp<'_>> {
-    let mut found = Vec::new();
-    let (mut open, mut seen) = (vec![value], Vec::new());
-    while let Some(value) = open.pop() {
-        for user in users(value) {
-            found.push(user);
-            let is_alias = matches!(
-                TileOp::of(user),
-                Some(TileOp::Broadcast | TileOp::Reshape | TileOp::Transpose)
-            ) || is_reduced(user);
-            if is_alias && !seen.contains(&operation_key(user)) {
-                seen.push(operation_key(user));
-                open.push(result_of(user, 0));
-            }
-        }
-    }
-    found
+    use TileOp::{Broadcast, Reshape, Transpose};
+    users_through(value, |user| {
+        matches!(TileOp::of(user), Some(Broadcast | Reshape | Transpose)) || is_reduced(user)
+    })
 }
 
 /// Whether the results of an operation are registers of their own.

@@ -2,7 +2,9 @@
 use super::slices;
 use crate::passes::ir_utils::{defining_op, operand_value};
 use cutec_dialects::atoms::{CopyAtom, Place};
-use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
+use cutec_dialects::builder::{
+    IrOp, IrValue, integer_array, integer_value, operands_of, result_of,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
@@ -73,6 +75,16 @@ pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
         OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block))
     };
     (GpuOp::Func.is(owner)).then_some(at)
+}
+
+/// Whether each thread reduces what it has, and needs no other: of the axis an element for each is left.
+pub(super) fn is_of_each_thread(reduction: IrOp) -> bool {
+    let left = || {
+        let axis = integer_value(tile::Reduce::of(reduction)?.axis()?)? as usize;
+        let result = TileType::of(result_of(reduction, 0).r#type())?.ok()?;
+        result.shape.get(axis).copied()
+    };
+    left().is_some_and(|left| left > 1)
 }
 
 /// Whether an operation is a product that adds to a tile.

@@ -8,13 +8,16 @@ use crate::passes::tile::stage_operands::gathered_along;
 use crate::passes::tile::types::{Failed, mma_of, tile_of};
 use crate::passes::user_error::user_error;
 use crate::passes::warn;
-use cutec_dialects::builder::{IrOp, IrValue, integer_value, operands_of, result_of};
+use cutec_dialects::builder::{
+    IrOp, IrValue, integer_value, operands_of, operation_key, result_of,
+};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::cost_model::ReducedRow;
 use cutec_dialects::tile::{SideBySide, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
 
 impl<'c> Assignment<'c> {
     /// Spreads a tile as memory has it, and what follows from that, if nothing has said yet how it is spread.
@@ -39,24 +42,20 @@ impl<'c> Assignment<'c> {
     /// Along which axis threads stand side by side.
     fn along(&self, value: IrValue<'c>, tile: &TileType) -> SideBySide {
         let last = tile.shape.len().saturating_sub(1);
-        let gathered = self.gathered(value);
-        let reduced = || {
-            self.reduced_in_a_loop(value, tile)
-                .filter(|_| gathered.is_none())
-        };
-        reduced().unwrap_or_else(|| {
-            let by_itself = match gathered {
+        let by_itself = match self.gathered(value) {
+            None => match self.reduced_in_a_loop(value, tile) {
+                Some(reduced) => return reduced,
                 None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
-                Some(along) => along.unwrap_or((last, 1)),
-            };
-            let (axis, vector) = self.memory(value, tile).unwrap_or(by_itself);
-            SideBySide {
-                axis,
-                vector,
-                threads: self.threads,
-                together: self.scanned(value).filter(|scanned| *scanned != axis),
-            }
-        })
+            },
+            Some(along) => along.unwrap_or((last, 1)),
+        };
+        let (axis, vector) = self.memory(value, tile).unwrap_or(by_itself);
+        SideBySide {
+            axis,
+            vector,
+            threads: self.threads,
+            together: self.scanned(value).filter(|scanned| *scanned != axis),
+        }
     }
 
     /// The axis along which tiles of a class are scanned: a thread combines what lies together by itself, and only the whole of it with others.
@@ -194,8 +193,8 @@ impl<'c> Assignment<'c> {
 
     /// Whether a loop loads tiles that are repeated to a class, as long along an axis as it is.
     fn has_rows_loaded(&self, class: usize, axis: usize, of: IrOp<'c>) -> bool {
-        let reshaping = self.reshaping.get(&class).into_iter().flatten();
-        reshaping.into_iter().any(|number| {
+        let mut reshaping = self.reshaping.get(&class).into_iter().flatten();
+        reshaping.any(|number| {
             let op = self.operations[*number];
             let broadcast = tile::Reshaping::of(op).filter(|_| TileOp::Broadcast.is(op));
             broadcast.is_some_and(|broadcast| {
@@ -246,14 +245,20 @@ impl<'c> Assignment<'c> {
 
 /// Whether a tile is computed of what a loop loads in each round.
 fn is_loaded_in<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
-    let Some(op) = defining_op(value).filter(|_| is_inside(value, of)) else {
-        return false;
-    };
-    match TileOp::of(op) {
-        Some(TileOp::Load) => true,
-        Some(TileOp::Map | TileOp::Reshape | TileOp::Transpose | TileOp::Broadcast) => {
-            operands_of(op).any(|operand| is_loaded_in(operand, of))
+    let (mut open, mut seen) = (vec![value], HashSet::new());
+    while let Some(value) = open.pop() {
+        let Some(op) = defining_op(value).filter(|_| is_inside(value, of)) else {
+            continue;
+        };
+        match TileOp::of(op) {
+            Some(TileOp::Load) => return true,
+            Some(TileOp::Map | TileOp::Reshape | TileOp::Transpose | TileOp::Broadcast)
+                if seen.insert(operation_key(op)) =>
+            {
+                open.extend(operands_of(op));
+            }
+            _ => {}
         }
-        _ => false,
     }
+    false
 }

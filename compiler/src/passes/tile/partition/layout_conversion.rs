@@ -144,8 +144,8 @@ fn lanes(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Option<Excha
         return None;
     }
     // Whole registers, or halves of them that are put together anew.
-    let halves = [1, 2].into_iter().filter(|pieces| width % pieces == 0);
-    halves.into_iter().find_map(|pieces| {
+    let mut pieces = [1, 2].into_iter().filter(|pieces| width % pieces == 0);
+    pieces.find_map(|pieces| {
         let mut found: Option<Exchange> = None;
         for (given, wanted) in given.chunks(WARP).zip(wanted.chunks(WARP)) {
             let exchange = exchange_of(given, wanted, width, pieces)?;

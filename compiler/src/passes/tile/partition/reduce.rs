@@ -7,6 +7,7 @@ use super::{Partition, Spread};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
 use crate::passes::remark;
+use crate::passes::tile::types::is_of_each_thread;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
@@ -14,14 +15,6 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
 use cutec_layout::{AnyLayout, Layout};
-
-/// Whether each thread combines what it has along an axis, and the result has one element for each.
-pub(super) fn is_of_each_thread(from: &Spread, to: &Spread, axis: usize) -> bool {
-    let each = from.layout.of_each_thread(&from.tile.shape, axis);
-    each.is_some_and(|(shape, layout)| {
-        shape[axis] > 1 && shape == to.tile.shape && layout == to.layout
-    })
-}
 
 impl<'c> Partition<'c> {
     pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
@@ -33,7 +26,7 @@ impl<'c> Partition<'c> {
         let axis = reduce.axis().and_then(integer_value);
         let axis = axis.unwrap_or(0) as usize;
         let elements = self.elements(vector, &from);
-        if is_of_each_thread(&from, to, axis) {
+        if is_of_each_thread(op) {
             let numbers = self.within_thread(&elements, (&from, to), axis, (elem, combine))?;
             return Ok(self.gather(&numbers, self.ir.number_type(elem)));
         }

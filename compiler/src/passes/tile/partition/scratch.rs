@@ -4,10 +4,11 @@
 //! have one in front of what they write, the others behind what they read.
 use super::layout_conversion::{self, Conversion};
 use super::print::Window;
-use super::reduce::{Holders, is_of_each_thread};
+use super::reduce::Holders;
 use super::{Partition, Spread, combine, gather};
 use crate::passes::control_flow::in_loop;
 use crate::passes::tile::pingpong;
+use crate::passes::tile::types::is_of_each_thread;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, integer_value, operands_of, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{TileOp, tile};
@@ -107,12 +108,9 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
             }
         }
         (TileOp::Gather, _) => vec![gather::scratch(&from.as_carried())?],
-        (TileOp::Reduce, Some(to)) => {
+        (TileOp::Reduce, Some(to)) if !is_of_each_thread(op) => {
             let axis = axis(tile::Reduce::of(op).and_then(tile::Reduce::axis));
-            let holders = match is_of_each_thread(from, &to, axis) {
-                true => Vec::new(),
-                false => Holders::along(from, axis, threads)?,
-            };
+            let holders = Holders::along(from, axis, threads)?;
             holders.iter().map(|holders| holders.scratch(&to)).collect()
         }
         (TileOp::Fold | TileOp::Scan, _) => {
