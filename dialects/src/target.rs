@@ -60,6 +60,8 @@ pub enum Feature {
     Fp8,
     /// `atom` and `red` of bf16 (PTX ISA, "red": sm_90).
     Bf16Atomics,
+    /// `red` of several elements at once (PTX ISA, "red": sm_90).
+    VectorAtomics,
     /// Clusters of CTAs, distributed shared memory included (PTX ISA, "barrier.cluster": sm_90).
     Clusters,
     /// `mma.sync` of f64 with 16 rows (PTX ISA, "mma": sm_90).
@@ -80,11 +82,12 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature.
-    pub const ALL: [Feature; 12] = [
+    pub const ALL: [Feature; 13] = [
         Feature::CpAsync,
         Feature::Mbarrier,
         Feature::Fp8,
         Feature::Bf16Atomics,
+        Feature::VectorAtomics,
         Feature::Clusters,
         Feature::MmaF64,
         Feature::Tma,
@@ -102,6 +105,7 @@ impl Feature {
             Feature::Mbarrier => "mbarrier",
             Feature::Fp8 => "fp8",
             Feature::Bf16Atomics => "bf16_atomics",
+            Feature::VectorAtomics => "vector_atomics",
             Feature::Clusters => "clusters",
             Feature::MmaF64 => "mma_f64",
             Feature::Tma => "tma",
@@ -144,6 +148,7 @@ const HOPPER: &[Feature] = &[
     Feature::Mbarrier,
     Feature::Fp8,
     Feature::Bf16Atomics,
+    Feature::VectorAtomics,
     Feature::Clusters,
     Feature::MmaF64,
     Feature::Tma,

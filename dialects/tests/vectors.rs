@@ -42,9 +42,9 @@ fn cute_copy(name: &str, bits: u32) -> (String, i64) {
     (format!("{name}<uint{bits}_t>"), 1)
 }
 
-/// The name of a copy in C++ CuTe, and the bits of the values in which its vector counts.
-fn copy_in_cute(atom: &CopyAtom) -> (String, i64) {
-    match atom.op {
+/// The name of a copy in C++ CuTe, and the bits of the values in which its vector counts; `None` of an update, which it has not.
+fn copy_in_cute(atom: &CopyAtom) -> Option<(String, i64)> {
+    Some(match atom.op {
         CopyOp::UniversalCopy(UniversalCopy { bits }) => cute_copy("UniversalCopy", bits),
         CopyOp::CpAsync(CpAsync { cache, bits }) => match cache {
             Cache::Always => cute_copy("SM80_CP_ASYNC_CACHEALWAYS", bits),
@@ -64,7 +64,8 @@ fn copy_in_cute(atom: &CopyAtom) -> (String, i64) {
             };
             (name, atom.elem.bits())
         }
-    }
+        CopyOp::Red(_) => return None,
+    })
 }
 
 /// The name of an MMA in C++ CuTe, whatever target it begins with; `None` where each thread multiplies alone.
@@ -162,7 +163,9 @@ fn copy_atoms_lie_as_in_cute() {
             if atom.verify().is_err() {
                 continue;
             }
-            let (name, bits) = copy_in_cute(&atom);
+            let Some((name, bits)) = copy_in_cute(&atom) else {
+                continue;
+            };
             let mut cases = cases.iter();
             let case = cases.find(|case| case["atom"] == name && case["val_bits"] == bits);
             let case = case.unwrap_or_else(|| panic!("{name} of {bits} bits is no atom of CuTe"));

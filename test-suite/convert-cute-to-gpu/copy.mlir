@@ -34,3 +34,31 @@ gpu.module @copies {
     gpu.return
   }
 }
+
+gpu.module @updates attributes {cute.target = #cute.target<"sm_90">} {
+  // Neighbours are combined with what is there by one instruction.
+  // CHECK-LABEL: gpu.func @update
+  // CHECK: llvm.inline_asm has_side_effects "red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r"
+  // CHECK: llvm.inline_asm has_side_effects "@$1 red.relaxed.gpu.global.add.noftz.v2.bf16x2 [$0], {$2, $3};", "l,b,r,r"
+  // CHECK: llvm.inline_asm has_side_effects "red.relaxed.gpu.global.max.s64 [$0], $1;", "l,l"
+  gpu.func @update(%a: !cute.ptr<f32, gmem, align<16>>, %b: !cute.ptr<bf16, gmem, align<8>>, %c: !cute.ptr<i64, gmem, align<8>>, %holds: i1) kernel {
+    %l = cute.static : !cute.layout<"4:1">
+    %x = cute.make_view(%a, %l) : (!cute.ptr<f32, gmem, align<16>>, !cute.layout<"4:1">) -> !cute.memref<f32, gmem, align<16>, "4:1">
+    %f = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "4:1">
+    %four = cute.static : !cute_nvgpu.atom.red<add, f32, 128 b>
+    cute.copy(%four, %f, %x) : !cute_nvgpu.atom.red<add, f32, 128 b>, !cute.memref<f32, rmem, align<16>, "4:1">, !cute.memref<f32, gmem, align<16>, "4:1">
+    %y = cute.make_view(%b, %l) : (!cute.ptr<bf16, gmem, align<8>>, !cute.layout<"4:1">) -> !cute.memref<bf16, gmem, align<8>, "4:1">
+    %h = cute.memref.alloca() : () -> !cute.memref<bf16, rmem, align<16>, "4:1">
+    %flag = cute.memref.alloca() : () -> !cute.memref<i1, rmem, align<16>, "1:0">
+    %zero = cute.static : !cute.int_tuple<"0">
+    cute.memref.store(%holds, %flag, %zero) : i1, !cute.memref<i1, rmem, align<16>, "1:0">, !cute.int_tuple<"0">
+    %halves = cute.static : !cute_nvgpu.atom.red<add, bf16, 64 b>
+    cute.copy(%halves, %h, %y, %flag) : !cute_nvgpu.atom.red<add, bf16, 64 b>, !cute.memref<bf16, rmem, align<16>, "4:1">, !cute.memref<bf16, gmem, align<8>, "4:1">, !cute.memref<i1, rmem, align<16>, "1:0">
+    %one = cute.static : !cute.layout<"(1):(0)">
+    %z = cute.make_view(%c, %one) : (!cute.ptr<i64, gmem, align<8>>, !cute.layout<"(1):(0)">) -> !cute.memref<i64, gmem, align<8>, "(1):(0)">
+    %i = cute.memref.alloca() : () -> !cute.memref<i64, rmem, align<16>, "(1):(0)">
+    %most = cute.static : !cute_nvgpu.atom.red<max, i64, 64 b>
+    cute.copy(%most, %i, %z) : !cute_nvgpu.atom.red<max, i64, 64 b>, !cute.memref<i64, rmem, align<16>, "(1):(0)">, !cute.memref<i64, gmem, align<8>, "(1):(0)">
+    gpu.return
+  }
+}

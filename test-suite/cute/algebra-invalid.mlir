@@ -197,3 +197,12 @@ func.func @one_of_two(%v: !cute.memref<i4, smem, align<16>, "(8,4):(1,8)">, %c: 
   %0 = cute.memref.load(%v, %c) : (!cute.memref<i4, smem, align<16>, "(8,4):(1,8)">, !cute.coord<"(1,0)">) -> i4
   return
 }
+
+// -----
+
+func.func @updated_in_registers(%a: !cute.memref<f32, gmem, align<16>, "4:1">, %b: !cute.memref<f32, rmem, align<16>, "4:1">) {
+  %atom = cute.static : !cute_nvgpu.atom.red<add, f32, 128 b>
+  // expected-error@+1 {{expects a copy from rmem to gmem for !cute_nvgpu.atom.red<add, f32, 128 b>, but got from gmem to rmem}}
+  cute.copy(%atom, %a, %b) : !cute_nvgpu.atom.red<add, f32, 128 b>, !cute.memref<f32, gmem, align<16>, "4:1">, !cute.memref<f32, rmem, align<16>, "4:1">
+  return
+}

@@ -61,7 +61,7 @@ func.func @stsm(%a: !cute_nvgpu.atom.stsm<val_type = f16, num_matrices = 8, n>) 
 
 // -----
 
-// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_load_im2col, atom.tma_store, atom.tma_store_im2col, atom.tma_reduce, atom.tma_reduce_im2col, atom.bulk_copy, atom.bulk_reduce}}
+// expected-error@+1 {{unknown atom `atom.nothing`; expected one of atom.universal_copy, atom.simt_async_copy, atom.ldsm, atom.stsm, atom.red, sm90.mma, sm80.mma, atom.universal_fma, atom.tma_load, atom.tma_load_im2col, atom.tma_store, atom.tma_store_im2col, atom.tma_reduce, atom.tma_reduce_im2col, atom.bulk_copy, atom.bulk_reduce}}
 func.func @unknown_atom(%a: !cute_nvgpu.atom.nothing<f16>) { return }
 
 // -----
@@ -139,3 +139,18 @@ func.func private @negated(!cute_nvgpu.sm90.mma<"64x16x32", elem_type = (i8, i8,
 
 // expected-error@+1 {{expected negate = a, b or ab}}
 func.func private @negation(!cute_nvgpu.sm90.mma<"64x16x16", elem_type = (bf16, bf16, f32), frag_kind = ss, negate = c>)
+
+// -----
+
+// expected-error@+1 {{no red.add combines 256 bits of f32; expected 32, 64 or 128 bits}}
+func.func @eight_sums(%a: !cute_nvgpu.atom.red<add, f32, 256 b>) { return }
+
+// -----
+
+// expected-error@+1 {{no red.min combines 32 bits of f32; there is none of these elements}}
+func.func @least(%a: !cute_nvgpu.atom.red<min, f32, 32 b>) { return }
+
+// -----
+
+// expected-error@+1 {{expected no further parameter}}
+func.func @hinted(%a: !cute_nvgpu.atom.red<add, f32, 32 b, cache = streaming>) { return }

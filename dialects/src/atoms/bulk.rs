@@ -3,8 +3,8 @@
 //!
 //! The memory spaces of both sides say which instruction it is, as with CuTe's `SM90_BULK_COPY_AUTO`; so these are no
 //! [`CopyInstruction`](super::CopyInstruction), whose sides and lengths are fixed.
+use super::Reduction;
 use super::fields::{DIALECT, Fields};
-use super::tma::TmaReduction;
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::TypeError;
@@ -14,7 +14,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BulkCopy {
     /// How elements are combined with those of the destination; `None` where they replace them.
-    pub reduction: Option<TmaReduction>,
+    pub reduction: Option<Reduction>,
     /// Elements of both sides.
     pub elem: Elem,
     /// What is asked of the caches: a priority alone.
@@ -54,26 +54,26 @@ impl BulkCopy {
     }
 
     fn is_legal(&self) -> bool {
-        let exists = |how: TmaReduction| how.of_runs(self.elem, false).is_some();
+        let exists = |how: Reduction| how.of_runs(self.elem, false).is_some();
         self.reduction.is_none_or(exists)
             && self.hints.cache.is_none()
             && self.hints.prefetch.is_none()
     }
 }
 
-impl TmaReduction {
+impl Reduction {
     /// The operation and the type by which PTX has this reduction of runs of elements, in global memory or in the shared
     /// memory of another block; `None` where there is none (PTX ISA, "cp.reduce.async.bulk").
     pub fn of_runs(self, elem: Elem, in_shared: bool) -> Option<&'static str> {
         let number = match (self, elem) {
             // Two's complement: the sum has no sign.
-            (TmaReduction::Add, Elem::I32) => "add.s32",
-            (TmaReduction::Add, Elem::I64 | Elem::U64) => "add.u64",
-            (TmaReduction::Min, Elem::I32) => "min.s32",
-            (TmaReduction::Max, Elem::I32) => "max.s32",
-            (TmaReduction::And, Elem::I32) => "and.b32",
-            (TmaReduction::Or, Elem::I32) => "or.b32",
-            (TmaReduction::Xor, Elem::I32) => "xor.b32",
+            (Reduction::Add, Elem::I32) => "add.s32",
+            (Reduction::Add, Elem::I64 | Elem::U64) => "add.u64",
+            (Reduction::Min, Elem::I32) => "min.s32",
+            (Reduction::Max, Elem::I32) => "max.s32",
+            (Reduction::And, Elem::I32) => "and.b32",
+            (Reduction::Or, Elem::I32) => "or.b32",
+            (Reduction::Xor, Elem::I32) => "xor.b32",
             _ => "",
         };
         if !number.is_empty() {
@@ -83,21 +83,21 @@ impl TmaReduction {
             return None;
         }
         match (self, elem) {
-            (TmaReduction::Add, Elem::F16) => Some("add.noftz.f16"),
-            (TmaReduction::Add, Elem::BF16) => Some("add.noftz.bf16"),
-            (TmaReduction::Add, Elem::F32) => Some("add.f32"),
-            (TmaReduction::Add, Elem::F64) => Some("add.f64"),
-            (TmaReduction::Min, Elem::I64) => Some("min.s64"),
-            (TmaReduction::Min, Elem::U64) => Some("min.u64"),
-            (TmaReduction::Min, Elem::F16) => Some("min.f16"),
-            (TmaReduction::Min, Elem::BF16) => Some("min.bf16"),
-            (TmaReduction::Max, Elem::I64) => Some("max.s64"),
-            (TmaReduction::Max, Elem::U64) => Some("max.u64"),
-            (TmaReduction::Max, Elem::F16) => Some("max.f16"),
-            (TmaReduction::Max, Elem::BF16) => Some("max.bf16"),
-            (TmaReduction::And, Elem::I64 | Elem::U64) => Some("and.b64"),
-            (TmaReduction::Or, Elem::I64 | Elem::U64) => Some("or.b64"),
-            (TmaReduction::Xor, Elem::I64 | Elem::U64) => Some("xor.b64"),
+            (Reduction::Add, Elem::F16) => Some("add.noftz.f16"),
+            (Reduction::Add, Elem::BF16) => Some("add.noftz.bf16"),
+            (Reduction::Add, Elem::F32) => Some("add.f32"),
+            (Reduction::Add, Elem::F64) => Some("add.f64"),
+            (Reduction::Min, Elem::I64) => Some("min.s64"),
+            (Reduction::Min, Elem::U64) => Some("min.u64"),
+            (Reduction::Min, Elem::F16) => Some("min.f16"),
+            (Reduction::Min, Elem::BF16) => Some("min.bf16"),
+            (Reduction::Max, Elem::I64) => Some("max.s64"),
+            (Reduction::Max, Elem::U64) => Some("max.u64"),
+            (Reduction::Max, Elem::F16) => Some("max.f16"),
+            (Reduction::Max, Elem::BF16) => Some("max.bf16"),
+            (Reduction::And, Elem::I64 | Elem::U64) => Some("and.b64"),
+            (Reduction::Or, Elem::I64 | Elem::U64) => Some("or.b64"),
+            (Reduction::Xor, Elem::I64 | Elem::U64) => Some("xor.b64"),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Copies: what every copy instruction says of itself, and an instruction with the type of its elements.
 use super::fields::{DIALECT, Fields};
 use super::{
-    AtomError, Completion, CpAsync, Issuer, Ldmatrix, Place, Stmatrix, UniversalCopy, legal_on,
+    AtomError, Completion, CpAsync, Issuer, Ldmatrix, Place, Red, Stmatrix, UniversalCopy, legal_on,
 };
 use crate::elem::Elem;
 use crate::hints::Hints;
@@ -55,8 +55,8 @@ pub trait CopyInstruction {
     /// Where source and destination live.
     fn places(&self) -> [Place; 2];
 
-    /// What a target must have for it.
-    fn needs(&self) -> Option<Feature>;
+    /// What a target must have for it, of elements of a type.
+    fn needs(&self, elem: Elem) -> Option<Feature>;
 
     /// Elements that one instruction moves a thread: of the source, and of the destination.
     fn values(&self, elem: Elem) -> [i64; 2];
@@ -112,7 +112,7 @@ macro_rules! copy_instructions {
     };
 }
 
-copy_instructions!(UniversalCopy, CpAsync, Ldmatrix, Stmatrix);
+copy_instructions!(UniversalCopy, CpAsync, Ldmatrix, Stmatrix, Red);
 
 /// A copy instruction for elements of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,7 +161,7 @@ impl CopyAtom {
     /// # Errors
     /// Which targets have it.
     pub fn legal_on(&self, target: &Target) -> Result<(), AtomError> {
-        legal_on(self, self.op.instruction().needs(), target)
+        legal_on(self, self.op.instruction().needs(self.elem), target)
     }
 
     /// Which threads execute it together.

@@ -140,7 +140,7 @@ impl CopyInstruction for CpAsync {
         [Place::Global, Place::Shared]
     }
 
-    fn needs(&self) -> Option<Feature> {
+    fn needs(&self, _: Elem) -> Option<Feature> {
         Some(Feature::CpAsync)
     }
 

@@ -27,6 +27,13 @@ pub enum AtomError {
         instruction: &'static str,
         elem: Elem,
     },
+    #[error("no red.{how} combines {bits} bits of {}; {}", .elem.language_name(), red_widths(.there))]
+    Red {
+        how: &'static str,
+        bits: u32,
+        elem: Elem,
+        there: Vec<u32>,
+    },
     #[error("no mma instruction {}; near it there is: {}", .0.types_text(), .0.near_text())]
     NoMma(MmaAtom),
     #[error("wgmma negates floating-point operands, not {}", .elem.language_name())]
@@ -41,4 +48,16 @@ pub enum AtomError {
         needs: String,
         target: &'static str,
     },
+}
+
+/// What `red` there is instead.
+fn red_widths(bits: &[u32]) -> String {
+    match bits {
+        [] => "there is none of these elements".to_owned(),
+        [one] => format!("expected {one} bits"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(u32::to_string).collect();
+            format!("expected {} or {last} bits", first.join(", "))
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! [`Fields`]: the parameters of an atom's type, which its instruction reads.
-use super::TmaReduction;
+use super::Reduction;
 use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::types::{TypeError, split};
@@ -63,8 +63,8 @@ impl<'a> Fields<'a> {
     }
 
     /// How elements are combined with those of the destination.
-    pub(super) fn reduction(&mut self) -> Result<TmaReduction, TypeError> {
-        let found = TmaReduction::find(self.next("a reduction")?.trim());
+    pub(super) fn reduction(&mut self) -> Result<Reduction, TypeError> {
+        let found = Reduction::find(self.next("a reduction")?.trim());
         found.ok_or_else(|| self.form("add, min, max, and, or or xor"))
     }
 

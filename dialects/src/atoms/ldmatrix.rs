@@ -68,7 +68,7 @@ impl CopyInstruction for Ldmatrix {
         [Place::Shared, Place::Registers]
     }
 
-    fn needs(&self) -> Option<Feature> {
+    fn needs(&self, _: Elem) -> Option<Feature> {
         None
     }
 

@@ -13,7 +13,7 @@
 //! `Copy_Traits` and `MMA_Traits`.
 //!
 //! Reading order: this file, `copy` (copies in general), `universal_copy`, `cp_async`, `matrices` (what the next two move),
-//! `ldmatrix`, `stmatrix`, `mma` (products in general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `bulk` (bulk
+//! `ldmatrix`, `stmatrix`, `reduction` (how elements are combined), `red`, `mma` (products in general), `fma`, `mma_sync`, `wgmma`, `tma` (copies by tensor maps), `bulk` (bulk
 //! copies without one), `names` (every atom by its name), `syntax` (the types of atoms in the IR), `fields` (the parameters of a
 //! type), `error`.
 mod bulk;
@@ -27,6 +27,8 @@ mod matrices;
 mod mma;
 mod mma_sync;
 mod names;
+mod red;
+mod reduction;
 mod stmatrix;
 mod syntax;
 #[cfg(test)]
@@ -46,10 +48,12 @@ pub use matrices::Matrices;
 pub use mma::{MmaAtom, MmaInstruction, MmaLayouts, MmaOp, MmaOperand, Register};
 pub use mma_sync::{MmaSync, SHAPES, SyncShape};
 pub use names::{Atom, all, find};
+pub use red::{Red, RedForm};
+pub use reduction::Reduction;
 pub use stmatrix::Stmatrix;
 pub(crate) use syntax::{canonical, parse};
 pub(crate) use tma::tuple;
-pub use tma::{TmaAtom, TmaKind, TmaReduction};
+pub use tma::{TmaAtom, TmaKind};
 pub use universal_copy::UniversalCopy;
 pub use wgmma::Wgmma;
 

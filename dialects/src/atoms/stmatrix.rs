@@ -63,7 +63,7 @@ impl CopyInstruction for Stmatrix {
         [Place::Registers, Place::Shared]
     }
 
-    fn needs(&self) -> Option<Feature> {
+    fn needs(&self, _: Elem) -> Option<Feature> {
         Some(Feature::Stmatrix)
     }
 

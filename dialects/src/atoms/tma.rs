@@ -2,6 +2,7 @@
 //!
 //! Unlike other atoms these have something at run time, the address of the map, so their values are made by an operation,
 //! `cute.make_tma_atom`; the type says everything else.
+use super::Reduction;
 use super::fields::{DIALECT, Fields};
 use crate::elem::Elem;
 use crate::hints::Hints;
@@ -17,57 +18,23 @@ pub enum TmaKind {
     /// From shared to global memory.
     Store,
     /// From shared memory, combined with what is in global memory.
-    Reduce(TmaReduction),
+    Reduce(Reduction),
 }
 
-/// How elements are combined (PTX ISA, "cp.reduce.async.bulk.tensor").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum TmaReduction {
-    Add,
-    Min,
-    Max,
-    And,
-    Or,
-    Xor,
-}
-
-impl TmaReduction {
-    /// Every one with its name, which is that in PTX.
-    pub const ALL: [(TmaReduction, &'static str); 6] = [
-        (TmaReduction::Add, "add"),
-        (TmaReduction::Min, "min"),
-        (TmaReduction::Max, "max"),
-        (TmaReduction::And, "and"),
-        (TmaReduction::Or, "or"),
-        (TmaReduction::Xor, "xor"),
-    ];
-
-    /// The one of a name.
-    pub fn find(name: &str) -> Option<TmaReduction> {
-        let mut all = TmaReduction::ALL.into_iter();
-        all.find(|(_, known)| *known == name).map(|(it, _)| it)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        let mut all = TmaReduction::ALL.into_iter();
-        all.find(|(it, _)| *it == self).map_or("", |(_, name)| name)
-    }
-
+impl Reduction {
     /// Whether there is such a reduction of elements of a type (PTX ISA, "cp.reduce.async.bulk.tensor": those of the
     /// types that a tensor map names).
     pub fn takes(self, elem: Elem) -> bool {
         match self {
-            TmaReduction::Add => matches!(
+            Reduction::Add => matches!(
                 elem,
                 Elem::I32 | Elem::U64 | Elem::F16 | Elem::BF16 | Elem::F32
             ),
-            TmaReduction::Min | TmaReduction::Max => matches!(
+            Reduction::Min | Reduction::Max => matches!(
                 elem,
                 Elem::I32 | Elem::I64 | Elem::U64 | Elem::F16 | Elem::BF16
             ),
-            TmaReduction::And | TmaReduction::Or | TmaReduction::Xor => {
+            Reduction::And | Reduction::Or | Reduction::Xor => {
                 matches!(elem, Elem::I32 | Elem::I64 | Elem::U64)
             }
         }

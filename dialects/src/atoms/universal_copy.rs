@@ -85,7 +85,7 @@ impl CopyInstruction for UniversalCopy {
         [Place::Anywhere; 2]
     }
 
-    fn needs(&self) -> Option<Feature> {
+    fn needs(&self, _: Elem) -> Option<Feature> {
         None
     }
 

@@ -1,7 +1,8 @@
 //! Atomic updates of one element: which there are for which elements.
 use super::{Attrs, SemError, integers, operand_error};
+use crate::atoms::{Red, RedForm, Reduction};
 use crate::elem::{Elem, Space};
-use crate::target::{Feature, Target};
+use crate::target::Target;
 use crate::value::Val;
 use cutec_layout::Width;
 use cutec_layout::algebra as layout;
@@ -98,33 +99,25 @@ impl AtomicKind {
         if self == AtomicKind::Cas { 2 } else { 1 }
     }
 
-    /// Operation and type of `red` and `atom` for elements of a type (PTX ISA, "red"), if the target has them; what there
-    /// is besides is made of `cas` in a loop.
-    pub fn instruction(self, elem: Elem, target: &Target) -> Option<&'static str> {
-        Some(match (self, elem) {
-            (AtomicKind::Add, Elem::F16) => "add.noftz.f16",
-            (AtomicKind::Add, Elem::BF16) if target.has(Feature::Bf16Atomics) => "add.noftz.bf16",
-            (AtomicKind::Add, Elem::F32) => "add.f32",
-            (AtomicKind::Add, Elem::F64) => "add.f64",
-            (AtomicKind::Add, Elem::I32) => "add.s32",
-            (AtomicKind::Add, Elem::U32) => "add.u32",
-            (AtomicKind::Add, Elem::I64 | Elem::U64) => "add.u64",
-            (AtomicKind::Min, Elem::I32) => "min.s32",
-            (AtomicKind::Max, Elem::I32) => "max.s32",
-            (AtomicKind::Min, Elem::U32) => "min.u32",
-            (AtomicKind::Max, Elem::U32) => "max.u32",
-            (AtomicKind::Min, Elem::U64) => "min.u64",
-            (AtomicKind::Max, Elem::U64) => "max.u64",
-            (AtomicKind::Min, Elem::I64) => "min.s64",
-            (AtomicKind::Max, Elem::I64) => "max.s64",
-            (AtomicKind::And, Elem::I32 | Elem::U32) => "and.b32",
-            (AtomicKind::Or, Elem::I32 | Elem::U32) => "or.b32",
-            (AtomicKind::Xor, Elem::I32 | Elem::U32) => "xor.b32",
-            (AtomicKind::And, Elem::I64 | Elem::U64) => "and.b64",
-            (AtomicKind::Or, Elem::I64 | Elem::U64) => "or.b64",
-            (AtomicKind::Xor, Elem::I64 | Elem::U64) => "xor.b64",
-            _ => return None,
+    /// What `copy` combines elements by; exchanges are none.
+    pub fn reduction(self) -> Option<Reduction> {
+        Some(match self {
+            AtomicKind::Add => Reduction::Add,
+            AtomicKind::Min => Reduction::Min,
+            AtomicKind::Max => Reduction::Max,
+            AtomicKind::And => Reduction::And,
+            AtomicKind::Or => Reduction::Or,
+            AtomicKind::Xor => Reduction::Xor,
+            AtomicKind::Exchange | AtomicKind::Cas => return None,
         })
+    }
+
+    /// The instruction for an element of a type, by `red` and by `atom`, if the target has it; what there is besides is made
+    /// of `cas` in a loop.
+    pub fn red(self, elem: Elem, target: &Target) -> Option<RedForm> {
+        let (how, bits) = (self.reduction()?, u32::try_from(elem.bits()).ok()?);
+        let form = Red { how, bits }.form(elem);
+        form.filter(|form| form.is_on(target))
     }
 
     /// Whether it exists for elements of a type.
@@ -218,7 +211,7 @@ mod tests {
                 .iter()
                 .flat_map(|elem| TARGETS.iter().map(move |target| (*elem, target)))
             {
-                let instruction = kind.instruction(elem, target);
+                let instruction = kind.red(elem, target);
                 if instruction.is_some() {
                     assert!(kind.takes(elem), "{name} of {elem}");
                 } else if kind.takes(elem) && !alone {

@@ -367,6 +367,22 @@ impl TileLayout {
         Ok(power_of_two(steps.into_iter().fold(1, extend)))
     }
 
+    /// How many elements neighbouring threads have side by side along an axis, if each takes so many neighbours.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn side_by_side(&self, shape: &[i64], along: usize, vector: i64) -> Result<i64, String> {
+        let modes = self.thread_modes(shape)?.into_iter();
+        let mut modes = modes.filter(|mode| mode.extent > 1);
+        let extend =
+            |run, mode: Mode| (mode.along == Some((along, run))).then(|| run * mode.extent);
+        let mut run = vector;
+        while let Some(longer) = modes.next().and_then(|mode| extend(run, mode)) {
+            run = longer;
+        }
+        Ok(run)
+    }
+
     /// Whether it covers a tile of a shape and nothing else.
     ///
     /// # Errors
@@ -562,6 +578,17 @@ mod tests {
         // The second mode goes on where the first ends, whatever stands between.
         let spread = layout("(8,(2,2,2)):(1,(8,32,16))");
         assert_eq!(spread.neighbours(&[8, 8], 1), Ok(8));
+    }
+
+    #[test]
+    fn neighbouring_threads_go_on_where_one_ends() {
+        let c = layout("((4,8),(2,2)):((32,1),(16,8))");
+        assert_eq!(c.side_by_side(&[16, 8], 1, 2), Ok(8));
+        assert_eq!(c.side_by_side(&[16, 8], 1, 1), Ok(1));
+        assert_eq!(c.side_by_side(&[16, 8], 0, 1), Ok(1));
+        let rows = TileLayout::blocked(&[8, 64], 1, 4, 32);
+        assert_eq!(rows.side_by_side(&[8, 64], 1, 4), Ok(64));
+        assert_eq!(rows.side_by_side(&[8, 64], 1, 2), Ok(2));
     }
 
     #[test]

@@ -220,7 +220,8 @@ pub fn atom(span: Span, error: &AtomError) -> Diagnostic {
         | AtomError::MatrixElement { .. }
         | AtomError::NegatedInteger { .. }
         | AtomError::SparsePair { .. }
-        | AtomError::NoFma { .. } => Diagnostic::error(
+        | AtomError::NoFma { .. }
+        | AtomError::Red { .. } => Diagnostic::error(
             code,
             span,
             format!("illegal atom: {error}"),

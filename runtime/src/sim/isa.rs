@@ -150,12 +150,12 @@ pub(crate) enum Op {
         bytes: u32,
         order: Order,
     },
-    /// `atom` and `red`: `f(old, b, c)` is stored, `old` returned.
+    /// `atom` and `red`: of each element of so many bytes `f(old, b, c)` is stored, `old` returned.
     Atomic {
-        dst: Dst,
+        dsts: Box<[Dst]>,
         address: Address,
         bytes: u32,
-        b: Src,
+        bs: Box<[Src]>,
         c: Src,
         f: fn(u64, u64, u64) -> u64,
         order: Order,

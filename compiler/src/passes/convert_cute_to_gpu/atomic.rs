@@ -3,6 +3,7 @@
 use super::Lowering;
 use super::memory::coordinate;
 use super::predicated::Inputs;
+use cutec_dialects::atoms::RedForm;
 use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{LlvmOp, ScfOp};
@@ -57,29 +58,50 @@ impl<'c> Lowering<'c> {
         let (values, condition) = rest.split_at(kind.values());
         let (view, address) = self.element(operands)?;
         let elem = view.ptr.elem;
-        let ([value], Some(form)) = (values, kind.instruction(elem, &self.target)) else {
+        let ([value], Some(form)) = (values, kind.red(elem, &self.target)) else {
             return Ok(false);
         };
-        let place = Place::of(view);
-        let mut inputs = Inputs::after(0);
-        let address = inputs.add(address, place.pointer);
-        let guard = condition.first().map(|holds| inputs.add(*holds, "b"));
-        let guard = guard.map_or(String::new(), |holds| format!("@{holds} "));
-        let (ir, bits) = (&self.emitter.ir, elem.bits());
-        let value = match elem.is_float() {
-            true => ir.value(
-                LlvmOp::Bitcast,
-                &[*value],
-                &[],
-                ir.integer_type(bits as u32),
-            ),
-            false => *value,
-        };
-        let value = inputs.add(value, register(bits));
-        let Place { scope, space, .. } = place;
-        let text = format!("{guard}red.relaxed.{scope}.{space}.{form} [{address}], {value};");
-        self.assembly_of(&text, &inputs);
+        self.red(form, view, address, *value, condition.first().copied());
         Ok(true)
+    }
+
+    /// One `red`, where there is no condition or it holds.
+    pub(super) fn red(
+        &mut self,
+        form: RedForm,
+        view: &View,
+        address: IrValue<'c>,
+        value: IrValue<'c>,
+        condition: Option<IrValue<'c>>,
+    ) {
+        let RedForm {
+            operation,
+            register,
+            registers,
+            ..
+        } = form;
+        let Place {
+            scope,
+            space,
+            pointer,
+            ..
+        } = Place::of(view);
+        let mut inputs = Inputs::after(0);
+        let address = inputs.add(address, pointer);
+        let guard = condition.map(|holds| inputs.add(holds, "b"));
+        let guard = guard.map_or(String::new(), |holds| format!("@{holds} "));
+        let ty = self.emitter.ir.integer_type(register);
+        let values: Vec<String> = self
+            .registers_as(value, registers, ty)
+            .into_iter()
+            .map(|value| inputs.add(value, constraint(register.into())))
+            .collect();
+        let values = match values.as_slice() {
+            [single] => single.clone(),
+            _ => format!("{{{}}}", values.join(", ")),
+        };
+        let text = format!("{guard}red.relaxed.{scope}.{space}.{operation} [{address}], {values};");
+        self.assembly_of(&text, &inputs);
     }
 
     /// The view of an update, and the address of the element.
@@ -174,7 +196,7 @@ impl<'c> Lowering<'c> {
         let new = ir.value(LlvmOp::Bitcast, &[new], &[], bits);
         let Place { scope, space, .. } = place;
         let text = format!("atom.relaxed.{scope}.{space}.cas.b{width} $0, [$1], $2, $3;");
-        let letter = register(elem.bits());
+        let letter = constraint(elem.bits());
         let constraints = format!("={letter},{},{letter},{letter}", place.pointer);
         let operands = [address, expected, new];
         let found = self.assembly(&text, &constraints, &operands, Some(bits));
@@ -229,7 +251,7 @@ impl Place {
 }
 
 /// Constraint of a register of so many bits in inline assembly.
-fn register(bits: i64) -> &'static str {
+fn constraint(bits: i64) -> &'static str {
     match bits {
         16 => "h",
         64 => "l",
@@ -239,8 +261,7 @@ fn register(bits: i64) -> &'static str {
 
 /// Whether `atom` does it.
 fn is_one_instruction(kind: AtomicKind, elem: Elem, target: &Target) -> bool {
-    matches!(kind, AtomicKind::Exchange | AtomicKind::Cas)
-        || kind.instruction(elem, target).is_some()
+    matches!(kind, AtomicKind::Exchange | AtomicKind::Cas) || kind.red(elem, target).is_some()
 }
 
 /// The number of an operation of `llvm.atomicrmw`.

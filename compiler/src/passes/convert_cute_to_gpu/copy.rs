@@ -68,6 +68,15 @@ impl<'c> Lowering<'c> {
                 self.cp_async(copy, from, to, pred);
                 Ok(())
             }
+            CopyOp::Red(red) => {
+                let elem = plan.atom.elem;
+                let form = red.form(elem);
+                let form = form.ok_or_else(|| SemError::Illegal(format!("no red of {elem}")))?;
+                let value = self.read_vector(src, &moved(&offsets_of(&plan.src.vector)?, from));
+                let address = self.address(dst, to);
+                self.red(form, dst, address, value, pred);
+                Ok(())
+            }
             // The plan has no predicate for what a warp does together.
             CopyOp::Ldmatrix(load) => self.ldmatrix(plan, load, (src, from), (dst, to)),
             CopyOp::Stmatrix(store) => self.stmatrix(plan, store, (src, from), (dst, to)),

@@ -304,9 +304,23 @@ impl<'c> Lowering<'c> {
                 _ => whole,
             }];
         }
-        let whole = ir.vector_type(access.registers as i64, ir.ty(access.register));
+        self.registers_as(value, access.registers, register)
+    }
+
+    /// What a value is in so many registers of a type.
+    pub(super) fn registers_as(
+        &mut self,
+        value: IrValue<'c>,
+        count: usize,
+        register: Type<'c>,
+    ) -> Vec<IrValue<'c>> {
+        let ir = &self.emitter.ir;
+        if count == 1 {
+            return vec![ir.value(LlvmOp::Bitcast, &[value], &[], register)];
+        }
+        let whole = ir.vector_type(count as i64, register);
         let whole = ir.value(LlvmOp::Bitcast, &[value], &[], whole);
-        (0..access.registers)
+        (0..count)
             .map(|lane| {
                 let position = self.emitter.constant(lane as i64, false);
                 let ir = &self.emitter.ir;

@@ -9,7 +9,7 @@ use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_dialects::atoms::{
     Atom, BulkCopy, Cache, CopyAtom, CopyOp, CpAsync, Fma, Ldmatrix, Matrices, MmaAtom, MmaOp,
-    MmaSync, SHAPES, Stmatrix, SyncShape, TmaReduction, UniversalCopy, Wgmma,
+    MmaSync, Red, Reduction, SHAPES, Stmatrix, SyncShape, UniversalCopy, Wgmma,
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::semantics::SemError;
@@ -52,6 +52,8 @@ pub(super) const TABLE: &[Builtin] = &[
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
     of("stmatrix", stmatrix, "`stmatrix` from registers to shared memory, the inverse of `ldmatrix`.")
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
+    of("red", red, "`red` of neighbours in registers: they are combined with those in global memory by `add`, `min`, `max`, `and`, `or` or `xor`, each element at once. 16 to 128 bits; several elements of f16, bf16 and f32 are added.")
+        .generic(&[TYPE, arg("operator", Kind::Operator), named("bits", Kind::Integer, "…")]),
     of("bulk_copy", bulk, "A bulk copy of runs of neighbouring bytes by one thread: from global to shared memory, back, or to another block's; `copy` finds the runs.")
         .generic(&[TYPE, hints::EVICT]),
     of("bulk_reduce", bulk_reduce, "As `bulk_copy` out of shared memory, combined with what is there: `add`, `min`, `max`, `and`, `or`, `xor`, element by element at once.")
@@ -88,6 +90,9 @@ pub(crate) fn copy_atom(atom: &CopyAtom) -> String {
         }
         CopyOp::Ldmatrix(Ldmatrix(moved)) => matrices_call("ldmatrix", elem, moved),
         CopyOp::Stmatrix(Stmatrix(moved)) => matrices_call("stmatrix", elem, moved),
+        CopyOp::Red(Red { how, bits }) => {
+            format!("red<{elem}, {}, bits = {bits}{hints}>", how.name())
+        }
     }
 }
 
@@ -239,17 +244,33 @@ fn bulk<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value
     Ok(Value::Static(Val::BulkCopy(atom)))
 }
 
-fn bulk_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
-    ev.needs(Feature::Tma, &call.name.clone(), call.span)?;
-    let elem = super::elem_arg(ev, call, 0)?;
+/// The second generic argument as the operator that combines elements.
+fn reduction<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Reduction> {
     let Some(operator) = call.generics.get(1) else {
         return Err(Stop::Reported);
     };
-    let found = Operator::of(&operator.value).and_then(|it| TmaReduction::find(it.name()));
-    let Some(how) = found else {
-        let what = "`add`, `min`, `max`, `and`, `or` or `xor`";
-        return ev.expected(what, &operator.value.clone(), operator.expr.span);
-    };
+    let found = Operator::of(&operator.value).and_then(|it| Reduction::find(it.name()));
+    match found {
+        Some(how) => Ok(how),
+        None => {
+            let what = "`add`, `min`, `max`, `and`, `or` or `xor`";
+            ev.expected(what, &operator.value.clone(), operator.expr.span)
+        }
+    }
+}
+
+fn red<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let elem = super::elem_arg(ev, call, 0)?;
+    let how = reduction(ev, call)?;
+    let bits = bits_of(ev, call, elem.bits())?;
+    let op = CopyOp::Red(Red { how, bits });
+    legal(ev, call, Atom::Copy(CopyAtom::new(op, elem)))
+}
+
+fn bulk_reduce<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    ev.needs(Feature::Tma, &call.name.clone(), call.span)?;
+    let elem = super::elem_arg(ev, call, 0)?;
+    let how = reduction(ev, call)?;
     if how.of_runs(elem, false).is_none() {
         let (how, elem) = (how.name(), elem_name(elem));
         let message = format!("there is no `bulk_reduce` by {how} of {elem}");

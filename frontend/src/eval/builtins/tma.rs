@@ -11,7 +11,7 @@ use crate::eval::values::{Cute, Origin, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_abi::TensorMapAbi;
 use cutec_abi::tensor_map::{Im2col, L2Promotion, MapSwizzle, OobFill};
-use cutec_dialects::atoms::{TmaAtom, TmaKind, TmaReduction};
+use cutec_dialects::atoms::{Reduction, TmaAtom, TmaKind};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, tma_boxes_of};
@@ -72,7 +72,7 @@ fn reduction<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<
     let Some(operator) = call.arg(3) else {
         return Err(Stop::Reported);
     };
-    let found = Operator::of(&operator.value).and_then(|it| TmaReduction::find(it.name()));
+    let found = Operator::of(&operator.value).and_then(|it| Reduction::find(it.name()));
     match found {
         Some(how) => Ok(TmaKind::Reduce(how)),
         None => {

@@ -231,6 +231,7 @@ pub(super) fn atomic(form: &mut Form, opcode: &str) -> Decoded<Op> {
     let operation = form.peek().unwrap_or_default();
     form.eat(operation);
     form.eat("noftz");
+    let count = vector(form);
     let ty = form.ty()?;
     form.end_modifiers()?;
     let Some(f) = update(operation, ty) else {
@@ -239,23 +240,33 @@ pub(super) fn atomic(form: &mut Form, opcode: &str) -> Decoded<Op> {
     if opcode == "red" && matches!(operation, "exch" | "cas") {
         return form.unknown();
     }
-    let dst = if opcode == "red" {
-        Dst::Sink
-    } else {
-        form.dst(ty)?
+    // Several at once are floating numbers in global memory, 16 bytes at most.
+    let several = space == Space::Global
+        && matches!(ty, Ty::F32 | Ty::F16 | Ty::Bf16 | Ty::F16x2 | Ty::Bf16x2)
+        && ty.bits() as usize * count <= 128;
+    if count > 1 && !several {
+        return form.unknown();
+    }
+    let dsts: Box<[Dst]> = match (opcode, count) {
+        ("red", _) => vec![Dst::Sink; count].into(),
+        (_, 1) => Box::new([form.dst(ty)?]),
+        _ => form.dst_vector(ty, count)?,
     };
     let address = form.address(space)?;
-    let b = form.src(ty)?;
+    let bs: Box<[Src]> = match count {
+        1 => Box::new([form.src(ty)?]),
+        _ => form.src_vector(ty, count)?,
+    };
     let c = if operation == "cas" {
         form.src(ty)?
     } else {
         Src::Imm(0)
     };
     Ok(Op::Atomic {
-        dst,
+        dsts,
         address,
         bytes: ty.bits() / 8,
-        b,
+        bs,
         c,
         f,
         order,

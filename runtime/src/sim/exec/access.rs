@@ -236,71 +236,78 @@ impl Warp {
         touched.report(cta, Act::Write, order, &addresses, total)
     }
 
-    /// `atom`, `red`: lane after lane.
+    /// `atom`, `red`: lane after lane, of each element after element.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn atomic(
         &mut self,
         cta: &mut Cta<'_>,
-        dst: Dst,
+        dsts: &[Dst],
         address: &Address,
         bytes: u32,
-        [b, c]: [Src; 2],
+        (bs, c): (&[Src], Src),
         f: fn(u64, u64, u64) -> u64,
         order: Order,
         mask: u32,
     ) -> Result<(), Fault> {
+        let total = bytes * bs.len() as u32;
         let mut addresses = self.addresses(address);
         let mut touched = Touched {
             changed: u32::MAX,
             ..Touched::default()
         };
-        let (b, c) = (self.registers.wides_of(b), self.registers.wides_of(c));
-        let ones = ones(bytes);
+        let (c, ones) = (self.registers.wides_of(c), ones(bytes));
         for lane in lanes(mask) {
-            let (b, c) = (b[lane] & ones, c[lane] & ones);
             let (space, at) = resolve(address.space, addresses[lane]);
             touched.add(space, lane);
             addresses[lane] = at;
-            let old = match space {
-                Space::Global => {
-                    let place = cta
-                        .global(at, bytes, Access::Read)
-                        .map_err(fault_at(lane))?;
-                    cta.global(at, bytes, Access::Write)
-                        .map_err(fault_at(lane))?;
-                    let old = place.load(bytes);
-                    place.store(bytes, f(old, b, c));
-                    old
-                }
-                Space::Shared => {
-                    let own = at >> PEER_SHIFT == 0;
-                    let data = match own {
-                        true => cta.shared.read(at, bytes),
-                        false => cta.read_peer(address.space, at, bytes),
-                    };
-                    let old = value(data.map_err(fault_at(lane))?);
-                    let new = f(old, b, c).to_le_bytes();
-                    let data = match own {
-                        true => cta.shared.write(at, bytes),
-                        false => cta.write_peer(address.space, at, bytes),
-                    };
-                    let data = data.map_err(fault_at(lane))?;
-                    data.copy_from_slice(&new[..bytes as usize]);
-                    old
-                }
-                Space::Local | Space::Param | Space::Cluster | Space::Generic | Space::Const => {
-                    let expected = "global or shared memory".to_owned();
-                    let kind = ErrorKind::Value {
-                        what: "address of an atomic",
-                        expected,
-                        found: addresses[lane],
-                    };
-                    return Err(Fault::new(kind, lane as u32));
-                }
-            };
-            put(&mut self.registers, dst, lane, old);
+            if !matches!(space, Space::Global | Space::Shared) {
+                let expected = "global or shared memory".to_owned();
+                let kind = ErrorKind::Value {
+                    what: "address of an atomic",
+                    expected,
+                    found: addresses[lane],
+                };
+                return Err(Fault::new(kind, lane as u32));
+            }
+            if space == Space::Global {
+                let whole = |access| cta.global(at, total, access).map_err(fault_at(lane));
+                whole(Access::Read)?;
+                whole(Access::Write)?;
+            }
+            for (number, (&dst, &b)) in dsts.iter().zip(bs).enumerate() {
+                let at = at + u64::from(bytes) * number as u64;
+                let b = get(&self.registers, b, lane) & ones;
+                let combined = |old| f(old, b, c[lane] & ones);
+                let old = match space {
+                    Space::Global => {
+                        let place = cta
+                            .global(at, bytes, Access::Write)
+                            .map_err(fault_at(lane))?;
+                        let old = place.load(bytes);
+                        place.store(bytes, combined(old));
+                        old
+                    }
+                    _ => {
+                        let own = at >> PEER_SHIFT == 0;
+                        let data = match own {
+                            true => cta.shared.read(at, bytes),
+                            false => cta.read_peer(address.space, at, bytes),
+                        };
+                        let old = value(data.map_err(fault_at(lane))?);
+                        let new = combined(old).to_le_bytes();
+                        let data = match own {
+                            true => cta.shared.write(at, bytes),
+                            false => cta.write_peer(address.space, at, bytes),
+                        };
+                        let data = data.map_err(fault_at(lane))?;
+                        data.copy_from_slice(&new[..bytes as usize]);
+                        old
+                    }
+                };
+                put(&mut self.registers, dst, lane, old);
+            }
         }
-        touched.report(cta, Act::Update, order, &addresses, bytes)
+        touched.report(cta, Act::Update, order, &addresses, total)
     }
 }
 

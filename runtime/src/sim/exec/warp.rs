@@ -472,15 +472,16 @@ impl Warp {
             Op::StoreAsync(store) => self.store_async(cta, store, mask)?,
             Op::ClusterBarrier(barrier) => return self.cluster_barrier(cta, barrier, mask),
             Op::Atomic {
-                dst,
+                dsts,
                 address,
                 bytes,
-                b,
+                bs,
                 c,
                 f,
                 order,
             } => {
-                self.atomic(cta, *dst, address, *bytes, [*b, *c], *f, *order, mask)?;
+                let values = (&**bs, *c);
+                self.atomic(cta, dsts, address, *bytes, values, *f, *order, mask)?;
             }
             Op::Barrier(barrier) => return self.barrier(cta, barrier, group, mask),
             Op::Mbarrier(op) => return self.mbarrier(cta, op, mask),

@@ -363,6 +363,52 @@ fn atomics() {
 }
 
 #[test]
+fn atomics_of_vectors() {
+    let run = |operation: &str| {
+        let mut data = vec![0; 16];
+        let launched = launch(&format!("{operation}\n"), 4, &mut data);
+        let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+        launched.map(|_| data.chunks(4).map(word).collect::<Vec<_>>())
+    };
+    let floats = "cvt.rn.f32.u32 %r1, %r90; mov.b32 %r2, 0f3f800000; mov.b32 %r3, 0f40000000; mov.b32 %r4, 0f40400000;\n";
+    let sums = [6f32, 4.0, 8.0, 12.0].map(f32::to_bits);
+    let four = "red.relaxed.gpu.global.add.v4.f32 [%rd90], {%r1, %r2, %r3, %r4};";
+    assert_eq!(run(&format!("{floats}{four}")).unwrap(), sums);
+    let two = "red.global.add.v2.f32 [%rd90+8], {%r1, %r2};";
+    let found = run(&format!("{floats}{two}")).unwrap();
+    assert_eq!(found, [0, 0, sums[0], sums[1]]);
+    let halves = "mov.b32 %r1, 0x3c004000; mov.b32 %r2, 0x3c003c00;\n";
+    let pairs = "red.global.add.noftz.v2.f16x2 [%rd90], {%r1, %r2};";
+    let found = run(&format!("{halves}{pairs}")).unwrap();
+    assert_eq!(found[..2], [0x4400_4800, 0x4400_4400]);
+    // What was there before each lane's own sum, of both elements.
+    let old = "setp.eq.u32 %p1, %r90, 0; @!%p1 exit;\natom.global.add.v2.f32 {%r5, %r6}, [%rd90], {%r2, %r3};\natom.global.add.v2.f32 {%r5, %r6}, [%rd90], {%r2, %r3};\nst.global.v2.b32 [%rd90+8], {%r5, %r6};";
+    let found = run(&format!("{floats}{old}")).unwrap();
+    assert_eq!(found, [2f32, 4.0, 1.0, 2.0].map(f32::to_bits));
+    for (wrong, why) in [
+        (
+            "red.global.add.v4.f32 [%rd90+8], {%r1, %r2, %r3, %r4};",
+            "16",
+        ),
+        (
+            "red.shared.add.v2.f32 [%r1], {%r1, %r2};",
+            "red.shared.add.v2.f32",
+        ),
+        (
+            "red.global.add.v2.u32 [%rd90], {%r1, %r2};",
+            "red.global.add.v2.u32",
+        ),
+        (
+            "red.global.add.v8.f32 [%rd90], {%r1, %r2};",
+            "red.global.add.v8.f32",
+        ),
+    ] {
+        let error = run(&format!("{floats}{wrong}")).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn seeds_change_what_is_not_ordered() {
     // The last warp to write wins; which one that is, is a race.
     let body = ".shared .align 4 .b32 last;\nst.shared.b32 [last], %r90;\nbar.sync 0;\nld.shared.b32 %r1, [last];\nst.global.b32 [%rd90], %r1;";

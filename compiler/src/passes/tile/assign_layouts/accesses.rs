@@ -3,12 +3,16 @@ use super::Assignment;
 use crate::passes::control_flow::loops_around;
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::promises::for_vectors;
 use crate::passes::tile::types::{
     Failed, fast_axis, mma_of, present, reads_shared_memory, tile_of, view_of,
 };
-use cutec_dialects::builder::IrOp;
-use cutec_dialects::ops::tile;
+use cutec_dialects::atoms::{Red, Reduction};
+use cutec_dialects::builder::{IrOp, string_value};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::TileAccess;
 use cutec_dialects::tile::{TileLayout, TileType, WINDOWS};
 use melior::ir::operation::OperationLike;
@@ -18,24 +22,49 @@ pub(super) const VECTOR_BYTES: i64 = 16;
 /// Bytes of stores that are worth spreading a tile anew, so that they become wider.
 const NARROW_BYTES: i64 = 4;
 
+/// Bytes that the memory updates at once (`docs/performance.md`, "Atomic updates").
+const SECTOR: i64 = 32;
+
 /// Bytes of shared memory that a tile may take to be spread anew for that: two blocks fit where results lie across.
 const EXCHANGED_BYTES: i64 = 64 << 10;
 
-/// What is done to memory, in the order in which it decides how a tile is spread. An atomic update is of one
-/// element, however many a thread has beside one another.
+/// What is done to memory, in the order in which it decides how a tile is spread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Access {
+pub(super) enum Kind {
     Load,
     Store,
     Atomic,
 }
 
-impl Access {
-    pub(super) fn of(store: IrOp) -> Access {
-        match tile::Store::of(store).and_then(tile::Store::atomic) {
-            Some(_) => Access::Atomic,
-            None => Access::Store,
+/// How an operation accesses the memory of a tile.
+pub(super) struct Reach {
+    pub kind: Kind,
+    /// The axis along which neighbours lie side by side.
+    pub axis: usize,
+    /// How many of them one access takes.
+    pub vector: i64,
+}
+
+impl Reach {
+    /// That of a load or a store, or of a scatter whose elements are neighbours in memory; an atomic update takes as many as the target updates at once.
+    pub(super) fn of(op: IrOp, tile: &TileType, target: &Target) -> Option<Reach> {
+        if let Some(scatter) = tile::Scatter::of(op) {
+            let kind = match scatter.atomic() {
+                Some(_) => Kind::Atomic,
+                None => Kind::Store,
+            };
+            let vectors = Vectors::scattered(op, target, |axis| tile.shape[axis])?;
+            let (axis, vector) = (vectors.fast, vectors.atom.src_values());
+            return Some(Reach { kind, axis, vector });
         }
+        let (axis, vector) = vector_along(op, tile)?;
+        let atomic = tile::Store::of(op).and_then(tile::Store::atomic);
+        let (kind, vector) = match atomic.and_then(string_value) {
+            None if TileOp::Load.is(op) => (Kind::Load, vector),
+            None => (Kind::Store, vector),
+            Some(how) => (Kind::Atomic, updated(&how, tile.elem, vector, target)),
+        };
+        Some(Reach { kind, axis, vector })
     }
 }
 
@@ -45,19 +74,25 @@ impl<'c> Assignment<'c> {
     pub(super) fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
         let value = present(store, tile::Store::of(store))?.value();
         let tile = tile_of(store, value)?;
-        let (Some(layout), Some((axis, vector))) = (&tile.layout, vector_along(store, &tile))
+        let (Some(layout), Some(reach)) = (&tile.layout, Reach::of(store, &tile, &self.target))
         else {
             return Ok(None);
         };
-        if Access::of(store) == Access::Atomic {
-            let side_by_side = TileLayout::blocked(&tile.shape, axis, 1, self.threads);
-            return Ok((side_by_side != *layout).then_some(side_by_side));
-        }
-        let wider = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
+        let Reach { kind, axis, vector } = reach;
         let width = |layout: &TileLayout| {
             let width = layout.neighbours(&tile.shape, axis);
             width.map_err(|message| (store, message))
         };
+        if kind == Kind::Atomic {
+            let side_by_side = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
+            // Where each of a few has neighbours, together they update whole sectors at once.
+            let few = width(layout)?.min(vector);
+            let run = layout.side_by_side(&tile.shape, axis, few);
+            let run = run.map_err(|message| (store, message))? * tile.elem.bytes();
+            let whole = few > 1 && run >= SECTOR;
+            return Ok((!whole && side_by_side != *layout).then_some(side_by_side));
+        }
+        let wider = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
         let (width, possible) = (width(layout)?, width(&wider)?);
         let bytes = tile.elem.bytes();
         // Beside stages that are under way it takes the place of another one.
@@ -84,27 +119,38 @@ impl<'c> Assignment<'c> {
             return;
         };
         let widest = VECTOR_BYTES / tile.elem.bytes();
-        let narrow = vector_along(access, &tile).filter(|(axis, vector)| {
-            *vector < widest
-                && tile.shape[*axis] % widest == 0
-                && Access::of(access) != Access::Atomic
-        });
+        let atomic = tile::Store::of(access).and_then(tile::Store::atomic);
+        // As many as are accessed at once if everything is promised.
+        let widest = match atomic.and_then(string_value) {
+            Some(how) => updated(&how, tile.elem, widest, &self.target),
+            None => widest,
+        };
+        let narrow = vector_along(access, &tile)
+            .filter(|(axis, vector)| *vector < widest && tile.shape[*axis] % widest == 0);
         if let Some((_, vector)) = narrow
             && let Some(promise) = for_vectors(of.view, self.function)
         {
+            let bytes = tile.elem.bytes();
             let message = format!(
-                "{} bytes are accessed at once where {VECTOR_BYTES} could be; promise `where {promise}`",
-                vector * tile.elem.bytes()
+                "{} bytes are accessed at once where {} could be; promise `where {promise}`",
+                vector * bytes,
+                widest * bytes
             );
             remark(access.location(), message);
         }
     }
 }
 
+/// How many of so many neighbours an instruction updates at once.
+fn updated(how: &str, elem: Elem, most: i64, target: &Target) -> i64 {
+    let atom = Reduction::find(how).and_then(|how| Red::widest(how, elem, most, target));
+    atom.map_or(1, |atom| atom.src_values())
+}
+
 /// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
-pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
     // What a tensor map brings.
     if access.attribute(WINDOWS).is_ok() {
@@ -130,16 +176,14 @@ pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)
     Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
 }
 
-/// How loads and stores access the tiles of a size.
-pub(super) fn accesses_of(operations: &[IrOp], size: i64) -> Vec<TileAccess> {
+/// How operations access the tiles of a size.
+pub(super) fn accesses_of(operations: &[IrOp], size: i64, target: &Target) -> Vec<TileAccess> {
     let access = |op: &IrOp| {
-        let held = tile::Access::of(*op)?.tile;
-        let tile = tile_of(*op, held).ok().filter(|tile| tile.size() == size)?;
-        let (_, vector) = vector_along(*op, &tile)?;
-        let vector = match Access::of(*op) {
-            Access::Atomic => 1,
-            Access::Load | Access::Store => vector,
-        };
+        let scatter = || tile::Scatter::of(*op).map(tile::Scatter::value);
+        let access = tile::Access::of(*op).map(|access| access.tile);
+        let tile = tile_of(*op, access.or_else(scatter)?);
+        let tile = tile.ok().filter(|tile| tile.size() == size)?;
+        let vector = Reach::of(*op, &tile, target)?.vector;
         let elem = tile.elem.bytes();
         Some(TileAccess { elem, vector })
     };

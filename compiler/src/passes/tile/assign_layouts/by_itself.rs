@@ -1,6 +1,6 @@
 //! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
 use super::Assignment;
-use super::accesses::{Access, VECTOR_BYTES, vector_along};
+use super::accesses::{Kind, Reach, VECTOR_BYTES};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
 use crate::passes::tile::gathers::Vectors;
@@ -136,25 +136,18 @@ impl<'c> Assignment<'c> {
     }
 
     /// The axis of a class that is fast in memory, where what is loaded decides before what is stored, and
-    /// the elements along it of the narrowest access.
+    /// the elements along it of the narrowest access; of updates one by one it does not ask.
     pub(super) fn memory(&self, value: IrValue<'c>, tile: &TileType) -> Option<(usize, i64)> {
-        let mut accesses = Vec::new();
-        for op in self.accesses.get(&self.classes.class(value)?)? {
-            let what = match TileOp::of(*op) {
-                Some(TileOp::Load) => Access::Load,
-                _ => Access::of(*op),
-            };
-            if let Some((axis, vector)) = vector_along(*op, tile) {
-                let vector = if what == Access::Atomic { 1 } else { vector };
-                accesses.push((what, axis, vector));
-            }
-        }
-        accesses.sort_by_key(|(what, ..)| *what);
-        let (first, fast, _) = accesses.first().copied()?;
-        let along = accesses.iter().filter(|(what, axis, _)| {
-            *axis == fast && (*what != Access::Atomic || first == Access::Atomic)
+        let of_class = self.accesses.get(&self.classes.class(value)?)?.iter();
+        let accesses = of_class.filter_map(|op| Reach::of(*op, tile, &self.target));
+        let mut accesses: Vec<Reach> = accesses.collect();
+        accesses.sort_by_key(|reach| reach.kind);
+        let (first, fast) = accesses.first().map(|reach| (reach.kind, reach.axis))?;
+        let along = accesses.iter().filter(|reach| {
+            let one_by_one = reach.kind == Kind::Atomic && reach.vector == 1;
+            reach.axis == fast && (!one_by_one || first == Kind::Atomic)
         });
-        let vector = along.map(|(.., vector)| *vector).min();
+        let vector = along.map(|reach| reach.vector).min();
         Some((fast, vector.unwrap_or(1)))
     }
 

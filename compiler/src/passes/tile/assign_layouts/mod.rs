@@ -32,7 +32,7 @@ use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::target::WARP;
+use cutec_dialects::target::{Target, WARP};
 use cutec_dialects::tile::cost_model::{checked_threads, threads_of_memory};
 use cutec_dialects::tile::{Recast, TileLayout};
 use cutec_frontend::diagnostics::codes;
@@ -45,7 +45,9 @@ use std::collections::{BTreeSet, HashMap};
 pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
         let Kernel {
-            context, function, ..
+            context,
+            function,
+            target,
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
         one_for_each_use(context, function).map_err(failed)?;
@@ -57,7 +59,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
             }
             return Ok(());
         }
-        let mut assignment = Assignment::of(function, classes).map_err(failed)?;
+        let mut assignment = Assignment::of(function, target, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
         let threads = assignment.threads / blocks_of_tile(function);
         assignment.write(context).map_err(failed)?;
@@ -67,6 +69,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
 
 struct Assignment<'c> {
     function: IrOp<'c>,
+    target: Target,
     operations: Vec<IrOp<'c>>,
     classes: LayoutClasses<'c>,
     /// Those that share a tile: of a block, or of all blocks of a cluster.
@@ -74,14 +77,18 @@ struct Assignment<'c> {
     layouts: HashMap<usize, TileLayout>,
     /// The operations on each class that say how it is spread where the other side's spread is known, by their number.
     reshaping: HashMap<usize, Vec<usize>>,
-    /// Loads and stores of each class, in the order of the program.
+    /// Loads, stores and scatters of each class, in the order of the program.
     accesses: HashMap<usize, Vec<IrOp<'c>>>,
     /// Numbers of reshaping operations of which a side has got its layout since they were looked at.
     pending: BTreeSet<usize>,
 }
 
 impl<'c> Assignment<'c> {
-    fn of(function: IrOp<'c>, classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
+    fn of(
+        function: IrOp<'c>,
+        target: Target,
+        classes: LayoutClasses<'c>,
+    ) -> Result<Self, Failed<'c>> {
         let operations = checked_ops(function)?;
         let blocks = blocks_of_tile(function);
         if let Some(dot) = operations.iter().find(|op| TileOp::Dot.is(**op))
@@ -102,7 +109,7 @@ impl<'c> Assignment<'c> {
                     Some(TileOp::Reduce | TileOp::Fold | TileOp::Scan)
                 )
             });
-            let accesses = accesses_of(&operations, size);
+            let accesses = accesses_of(&operations, size, &target);
             let threads = threads_of_memory(size, &accesses, reduces);
             let vectors = accesses.iter().map(|access| access.vector).min();
             let vectors = match vectors {
@@ -127,12 +134,14 @@ impl<'c> Assignment<'c> {
                 reshaping.entry(side).or_default().push(number);
             }
             let held = tile::Access::of(*op).map(|access| access.tile);
-            if let Some(held) = held.and_then(class) {
+            let scattered = || tile::Scatter::of(*op).map(tile::Scatter::value);
+            if let Some(held) = held.or_else(scattered).and_then(class) {
                 accesses.entry(held).or_default().push(*op);
             }
         }
         Ok(Assignment {
             function,
+            target,
             operations,
             classes,
             threads,
@@ -312,15 +321,26 @@ impl<'c> Assignment<'c> {
                         }
                     }
                 }
-                Some(TileOp::Map) => {
-                    let tile = tile_of(*op, result_of(*op, 0))?;
+                Some(TileOp::Map | TileOp::Scatter) => {
+                    let scatter = tile::Scatter::of(*op);
+                    let value = scatter.map_or_else(|| result_of(*op, 0), tile::Scatter::value);
+                    let tile = tile_of(*op, value)?;
                     let neighbours = |axis| {
-                        let layout = tile.layout.as_ref()?;
-                        layout.neighbours(&tile.shape, axis).ok()
+                        let along = |layout: &TileLayout| layout.neighbours(&tile.shape, axis).ok();
+                        tile.layout.as_ref().and_then(along).unwrap_or(1)
                     };
-                    let found = Vectors::in_registers(*op, |axis| neighbours(axis).unwrap_or(1));
-                    if let Some(vectors) = found {
+                    let vectors = match scatter {
+                        Some(_) => Vectors::scattered(*op, &self.target, neighbours),
+                        None => Vectors::in_registers(*op, neighbours),
+                    };
+                    if let Some(vectors) = vectors {
                         vectors.say(*op, &OpBuilder::new(context, Insertion::Before(*op)));
+                    } else if let Some(why) = Vectors::hindrance(*op, &self.target) {
+                        let done = if scatter.is_some() { "written" } else { "read" };
+                        remark(
+                            op.location(),
+                            format!("elements are {done} one by one: {why}"),
+                        );
                     }
                 }
                 Some(TileOp::Load) => self.say_what_would_help(*op),

@@ -61,14 +61,24 @@ pub(super) struct Neighbours<'c> {
 impl<'c> Neighbours<'c> {
     /// In the function of a map, along an axis of its tile.
     pub fn of_map(map: IrOp<'c>, axis: usize, vector: i64) -> Self {
-        let mut neighbours = Neighbours {
+        let mut neighbours = Neighbours::along(vector);
+        neighbours.enter(map, Some(axis), DEPTH);
+        neighbours
+    }
+
+    /// Along vectors of a length, where nothing is known yet.
+    pub fn along(vector: i64) -> Self {
+        Neighbours {
             vector,
             known: HashMap::new(),
             ranges: Ranges::default(),
             context: std::marker::PhantomData,
-        };
-        neighbours.enter(map, Some(axis), DEPTH);
-        neighbours
+        }
+    }
+
+    /// Of the elements of a tile along an axis.
+    pub fn of_tile(&mut self, value: IrValue<'c>, axis: usize) -> Option<Along> {
+        self.tile(value, Some(axis), DEPTH)
     }
 
     /// Of a number in that function.

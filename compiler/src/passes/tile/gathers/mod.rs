@@ -16,13 +16,15 @@ use super::types::{tile_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of, operations, set_attribute};
 use along::{Along, Neighbours};
-use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, UniversalCopy, Wgmma};
-use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of};
+use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, Red, Reduction, UniversalCopy, Wgmma};
+use cutec_dialects::builder::{
+    IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of, string_value,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, cute, tile};
-use cutec_dialects::target::{WARPGROUP, WIDEST_ACCESS};
+use cutec_dialects::target::{Target, WARPGROUP, WIDEST_ACCESS};
 use cutec_dialects::tile::TileType;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
@@ -105,6 +107,25 @@ impl Element<'_> {
             ..UniversalCopy::of_elements(elem, count)
         }
     }
+}
+
+/// The instruction that writes or updates so many neighbours at once.
+fn write_of(scatter: &tile::Scatter, elem: Elem, count: i64) -> Option<CopyAtom> {
+    Some(match scatter.atomic().and_then(string_value) {
+        Some(how) => Red::of_elements(Reduction::find(&how)?, elem, count),
+        None => UniversalCopy::of_elements(elem, count),
+    })
+}
+
+/// Those of several that a target has, the widest first.
+fn writes_on<'a>(
+    target: &'a Target,
+    scatter: &'a tile::Scatter,
+    elem: Elem,
+) -> impl Iterator<Item = CopyAtom> + 'a {
+    let counts = (1..=WIDEST_ACCESS.ilog2()).rev().map(|power| 1 << power);
+    let atoms = counts.filter_map(move |count| write_of(scatter, elem, count));
+    atoms.filter(|atom| atom.verify().is_ok() && atom.legal_on(target).is_ok())
 }
 
 /// Whether a map reads one element of a tensor where a condition holds, and has a zero elsewhere.
@@ -204,10 +225,12 @@ impl<'c> GatheredTile<'c> {
         };
         let mut why = String::new();
         for fast in axes.iter().copied() {
-            let (found, sharing) = match (
-                neighbours(map, &element, fast, vector),
-                sharing(&tile, fast, vector),
-            ) {
+            let found = neighbours(map, &element, fast, vector).map_err(|why| {
+                format!(
+                    "it is gathered, and {vector} elements of a row of k cannot be copied at once: {why}"
+                )
+            });
+            let (found, sharing) = match (found, sharing(&tile, fast, vector)) {
                 (Ok(found), Ok(sharing)) => (found, sharing),
                 (Err(message), _) | (_, Err(message)) => {
                     if why.is_empty() {
@@ -274,26 +297,73 @@ impl Vectors {
         })
     }
 
-    /// Says of a map that it is read so: later its tiles are no tiles any more.
-    pub fn say(&self, map: IrOp, ir: &OpBuilder) {
+    /// The widest that are written or updated by a `tile.scatter`, where a thread has so many neighbours along an axis, and they are some in memory.
+    pub fn scattered(op: IrOp, target: &Target, neighbours: impl Fn(usize) -> i64) -> Option<Self> {
+        let scatter = tile::Scatter::of(op)?;
+        let tile = tile_of(op, scatter.value()).ok()?;
+        writes_on(target, &scatter, tile.elem).find_map(|atom| {
+            let count = atom.src_values();
+            let axes = (0..tile.shape.len()).rev();
+            let axes = axes.filter(|axis| neighbours(*axis) % count == 0);
+            axes.into_iter().find_map(|fast| {
+                let divisors = written_beside(&scatter, fast, count).ok()?;
+                Some(Vectors {
+                    atom,
+                    fast,
+                    divisors,
+                })
+            })
+        })
+    }
+
+    /// Why elements along the last axis of a tile are gathered or scattered one by one, as a clause; `None` where they are not, or it has but a few.
+    pub fn hindrance(op: IrOp, target: &Target) -> Option<String> {
+        let scatter = tile::Scatter::of(op);
+        let value = scatter.map_or_else(|| result_of(op, 0), |scatter| scatter.value());
+        let tile = tile_of(op, value).ok()?;
+        let last = tile.shape.len().checked_sub(1)?;
+        let fits = |count: i64| tile.shape[last] % count == 0;
+        match scatter {
+            Some(scatter) => {
+                let count = writes_on(target, &scatter, tile.elem).next()?.src_values();
+                written_beside(&scatter, last, count)
+                    .err()
+                    .filter(|_| fits(count))
+            }
+            None => {
+                let element = element(op)?;
+                let count = 8 * WIDEST_ACCESS / tile.elem.bits();
+                let found = neighbours(op, &element, last, count);
+                found.err().filter(|_| fits(count))
+            }
+        }
+    }
+
+    /// Says of a map or a scatter that it is done so: later its tiles are no tiles any more.
+    pub fn say(&self, op: IrOp, ir: &OpBuilder) {
         let of = [self.fast as i64, self.atom.src_values()];
         let all: Vec<i64> = of
             .into_iter()
             .chain(self.divisors.iter().copied())
             .collect();
-        set_attribute(map, IN_VECTORS, ir.i64_array(&all));
+        set_attribute(op, IN_VECTORS, ir.i64_array(&all));
     }
 
-    /// What was said.
-    pub fn said(map: IrOp) -> Option<Self> {
-        let said = map.attribute(IN_VECTORS).ok().and_then(integer_array)?;
+    /// What was said, of an operation on tiles of elements of a type.
+    pub fn said(op: IrOp, elem: Elem) -> Option<Self> {
+        let said = op.attribute(IN_VECTORS).ok().and_then(integer_array)?;
         let [fast, count, divisors @ ..] = &said[..] else {
             return None;
         };
-        let tile = tile_of(map, result_of(map, 0)).ok()?;
-        let element = element(map).filter(|element| element.at.len() == divisors.len())?;
-        let atom = element.read(tile.elem, *count);
-        (atom.verify().is_ok() && atom.src_values() > 1).then_some(Vectors {
+        let (modes, atom) = match tile::Scatter::of(op) {
+            Some(scatter) => (scatter.at().len(), write_of(&scatter, elem, *count)?),
+            None => {
+                let element = element(op)?;
+                (element.at.len(), element.read(elem, *count))
+            }
+        };
+        let legal = modes == divisors.len() && atom.verify().is_ok() && atom.src_values() > 1;
+        legal.then_some(Vectors {
             atom,
             fast: usize::try_from(*fast).ok()?,
             divisors: divisors.to_vec(),
@@ -333,73 +403,111 @@ fn neighbours<'c>(
     fast: usize,
     vector: i64,
 ) -> Result<Vec<Index<'c>>, String> {
-    let none = |why: &str| {
-        format!(
-            "it is gathered, and {vector} elements of a row of k cannot be copied at once: {why}"
-        )
-    };
-    let view = view_of(element.view).ok_or_else(|| none("the tensor is no view"))?;
+    let mut known = Neighbours::of_map(map, fast, vector);
+    let along = |at: &Option<IrValue<'c>>| at.map_or(Mode::Known, |at| known.of(at).into());
+    let modes: Vec<Mode> = element.at.iter().map(along).collect();
+    let divisors = beside(element.view, &modes, vector)?;
+    let found = element.at.iter().zip(&element.known).zip(divisors);
+    let found = found.map(|((at, known), divisor)| match at {
+        None => Index::Known(*known),
+        Some(at) => Index::Computed(*at, divisor),
+    });
+    let condition = operands_of(element.branch).next();
+    match condition.and_then(|condition| known.of(condition)) {
+        Some(Along { steps: false, .. }) => Ok(found.collect()),
+        _ => Err(inside_in_part(vector)),
+    }
+}
+
+/// What divides the coordinates of the first of so many elements along an axis of a tile that is scattered, if they are neighbours in memory and inside of
+/// the tensor together.
+fn written_beside(scatter: &tile::Scatter, fast: usize, count: i64) -> Result<Vec<i64>, String> {
+    let mut known = Neighbours::along(count);
+    let modes = scatter.at().into_iter();
+    let modes: Vec<Mode> = modes.map(|at| known.of_tile(at, fast).into()).collect();
+    let divisors = beside(scatter.view(), &modes, count)?;
+    let view = view_of(scatter.view()).ok_or("the tensor is no view")?;
+    // So a vector ends where the tensor does.
+    let extents = view.layout.inner().shape().leaves();
+    let steps = |mode: &Mode| matches!(mode, Mode::Along(along) if along.steps);
+    let mut modes = extents.iter().zip(&modes);
+    match modes.all(|(extent, mode)| !steps(mode) || extent.divisible_by(count)) {
+        true => Ok(divisors),
+        false => Err(inside_in_part(count)),
+    }
+}
+
+fn inside_in_part(vector: i64) -> String {
+    format!(
+        "they may lie inside of the tensor in part; promise `where … % {vector} == 0` of its extent"
+    )
+}
+
+/// A coordinate of a vector's elements along a mode of a tensor.
+enum Mode {
+    /// A number that is known.
+    Known,
+    Along(Along),
+    Unknown,
+}
+
+impl From<Option<Along>> for Mode {
+    fn from(along: Option<Along>) -> Self {
+        along.map_or(Mode::Unknown, Mode::Along)
+    }
+}
+
+/// What divides the coordinates of a vector's first element along each mode of a view, if its elements are neighbours in memory.
+fn beside(view: IrValue, modes: &[Mode], vector: i64) -> Result<Vec<i64>, String> {
+    let view = view_of(view).ok_or("the tensor is no view")?;
     let layout = view.layout.inner();
     let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
-    if strides.len() != element.at.len() || extents.len() != strides.len() {
-        return Err(none("a mode of the tensor has several extents"));
+    if strides.len() != modes.len() || extents.len() != strides.len() {
+        return Err("a mode of the tensor has several extents".into());
     }
     let bytes = view.ptr.elem.bytes_of(vector);
     if view.ptr.alignment() < bytes {
-        return Err(none(&format!(
+        return Err(format!(
             "the tensor may begin anywhere; promise `where align(…) >= {bytes}`"
-        )));
+        ));
     }
-    let mut known = Neighbours::of_map(map, fast, vector);
     let (mut found, mut stepping) = (Vec::new(), 0);
-    for (mode, at) in element.at.iter().enumerate() {
-        let Some(at) = at else {
-            found.push(Index::Known(element.known[mode]));
-            continue;
-        };
-        match known.of(*at) {
-            Some(Along {
+    for (mode, at) in modes.iter().enumerate() {
+        match at {
+            Mode::Known => found.push(1),
+            Mode::Along(Along {
                 steps: true,
                 divisor,
                 ..
             }) if strides[mode].is(1) && divisor % vector == 0 => {
                 stepping += 1;
-                found.push(Index::Computed(*at, vector));
+                found.push(vector);
             }
-            Some(Along {
+            Mode::Along(Along {
                 steps: false,
                 divisor,
                 ..
             }) if strides[mode]
-                .mul(&Int::Static(divisor))
+                .mul(&Int::Static(*divisor))
                 .divisible_by(vector) =>
             {
-                let divisor = if divisor % vector == 0 { vector } else { 1 };
-                found.push(Index::Computed(*at, divisor));
+                found.push(if divisor % vector == 0 { vector } else { 1 });
             }
-            Some(Along { steps: false, .. }) => {
-                let why = format!(
+            Mode::Along(Along { steps: false, .. }) => {
+                return Err(format!(
                     "the stride of mode {mode} may be no multiple of {bytes} bytes; promise it: `where … % {vector} == 0`"
-                );
-                return Err(none(&why));
+                ));
             }
-            _ => {
-                let why = format!(
+            Mode::Along(_) | Mode::Unknown => {
+                return Err(format!(
                     "nothing says that their coordinates along mode {mode} follow each other from a multiple of {vector} on, or are one"
-                );
-                return Err(none(&why));
+                ));
             }
         }
     }
-    if stepping != 1 {
-        return Err(none("they are no neighbours in memory"));
-    }
-    let condition = operands_of(element.branch).next();
-    match condition.and_then(|condition| known.of(condition)) {
-        Some(Along { steps: false, .. }) => Ok(found),
-        _ => Err(none(&format!(
-            "they may lie inside of the tensor in part; promise `where … % {vector} == 0` of its extent"
-        ))),
+    match stepping {
+        1 => Ok(found),
+        _ => Err("they are no neighbours in memory".into()),
     }
 }
 

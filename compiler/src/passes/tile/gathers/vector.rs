@@ -1,4 +1,5 @@
-//! The copy of a vector that is gathered: from where its first element lies, and zeros where that is outside of the tensor.
+//! The copy of a vector at a computed place: of one that is gathered from where its first element lies, zeros where that is outside of the tensor; of one
+//! that is scattered to there.
 use super::Index;
 use crate::passes::ir_utils::attributes;
 use crate::passes::tile::emits::Emits;
@@ -30,10 +31,34 @@ impl<'c> Vector<'c> {
         to: IrValue<'c>,
         map: IrOp<'c>,
     ) -> Result<(), SemError> {
+        let (memory, flag) = (self.memory(emit, atom)?, self.flag(emit)?);
+        let ir = emit.ir();
+        let atom = emit.constant(Val::CopyAtom(atom))?;
+        let since = attributes(map, &[GATHERED_SINCE]);
+        ir.op(CuteOp::Copy, &[atom, memory, to, flag], &since, &[]);
+        Ok(())
+    }
+
+    /// Writes registers there, or updates what is there.
+    pub fn write<E: Emits<'c>>(
+        self,
+        emit: &E,
+        atom: CopyAtom,
+        from: IrValue<'c>,
+    ) -> Result<(), SemError> {
+        let (memory, flag) = (self.memory(emit, atom)?, self.flag(emit)?);
+        let atom = emit.constant(Val::CopyAtom(atom))?;
+        let operands = [atom, from, memory, flag];
+        emit.ir().op(CuteOp::Copy, &operands, &[], &[]);
+        Ok(())
+    }
+
+    /// The view of its elements.
+    fn memory<E: Emits<'c>>(&self, emit: &E, atom: CopyAtom) -> Result<IrValue<'c>, SemError> {
         let plain = Attrs::default();
         let mut operands = vec![self.view];
-        for index in self.at {
-            operands.push(match index {
+        for index in &self.at {
+            operands.push(match *index {
                 Index::Known(number) => emit.constant(Val::int_tuple([number]))?,
                 Index::Computed(number, 1) => number,
                 Index::Computed(number, divisor) => {
@@ -47,16 +72,17 @@ impl<'c> Vector<'c> {
         let from = emit.cute(CuteOp::GetIter, &[from], &plain)?;
         let neighbours = AnyLayout::Plain(Layout::contiguous(atom.src_values()));
         let neighbours = emit.constant(Val::Layout(neighbours))?;
-        let from = emit.cute(CuteOp::MakeView, &[from, neighbours], &plain)?;
+        emit.cute(CuteOp::MakeView, &[from, neighbours], &plain)
+    }
+
+    /// The predicate of its copy.
+    fn flag<E: Emits<'c>>(&self, emit: &E) -> Result<IrValue<'c>, SemError> {
         let one = AnyLayout::Plain(Layout::scalar(1, 0));
         let flag = Val::View(View::new(Elem::I1, Space::Rmem, 16, one));
         let ir = emit.ir();
         let flag = ir.value(CuteOp::MemrefAlloca, &[], &[], ir.val_type(&flag));
         let first = emit.constant(Val::int_tuple([0]))?;
         ir.op(CuteOp::MemrefStore, &[self.inside, flag, first], &[], &[]);
-        let atom = emit.constant(Val::CopyAtom(atom))?;
-        let since = attributes(map, &[GATHERED_SINCE]);
-        ir.op(CuteOp::Copy, &[atom, from, to, flag], &since, &[]);
-        Ok(())
+        Ok(flag)
     }
 }

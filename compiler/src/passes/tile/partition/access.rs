@@ -4,7 +4,7 @@ use super::super::emits::Emits;
 use super::super::types::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{hints_of, present};
-use cutec_dialects::atoms::{CopyAtom, UniversalCopy};
+use cutec_dialects::atoms::{CopyAtom, Red, Reduction, UniversalCopy};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
@@ -31,6 +31,27 @@ pub(super) struct Part<'c> {
     hints: Hints,
 }
 
+/// What a copy does.
+#[derive(Clone, Copy)]
+pub(super) enum Way {
+    /// From memory to registers.
+    Load,
+    /// From registers to memory.
+    Store,
+    /// From registers, combined with what is in memory.
+    Update(Reduction),
+}
+
+impl Way {
+    /// The instruction that does it with so many elements.
+    fn atom(self, elem: Elem, count: i64) -> CopyAtom {
+        match self {
+            Way::Load | Way::Store => UniversalCopy::of_elements(elem, count),
+            Way::Update(how) => Red::of_elements(how, elem, count),
+        }
+    }
+}
+
 impl<'c> Partition<'c> {
     pub(super) fn load(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let access = present(tile::Load::of(op))?;
@@ -40,7 +61,7 @@ impl<'c> Partition<'c> {
             hints: hints_of(op),
             ..self.global(view, &at, to)?
         };
-        self.copy(&part, fragment, to, true)?;
+        self.copy(&part, fragment, to, Way::Load)?;
         let loaded = self.load_vec(fragment, to)?;
         match access.fill() {
             Some(fill) => self.filled(loaded, fill, view, &at, to),
@@ -58,15 +79,23 @@ impl<'c> Partition<'c> {
             hints: hints_of(op),
             ..self.global(view, &at, &from)?
         };
-        self.once(&from, |this| this.copy(&part, fragment, &from, false))
+        self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))
     }
 
-    /// A store that combines what is there with each value, which is one atomic update.
+    /// A store that combines what is there with each value: by instructions, or where there is none by a loop for each.
     pub(super) fn update(&mut self, op: IrOp<'c>, kind: &str) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
         let view = present(tile::Store::of(op))?.view();
         let at = self.coordinate_of(op)?;
         let part = self.global(view, &at, &from)?;
+        let there = |how| Red::widest(how, from.tile.elem, 1, &self.target).is_some();
+        if let Some(how) = Reduction::find(kind).filter(|how| there(*how)) {
+            let fragment = self.fragment(&from)?;
+            self.store_vec(vector, fragment)?;
+            return self.once(&from, |this| {
+                this.copy(&part, fragment, &from, Way::Update(how))
+            });
+        }
         let inside = self.inside(view, &at, &from)?;
         let insides = self.elements_of(inside, from.values(), Elem::I1);
         let values = self.elements(vector, &from);
@@ -206,13 +235,13 @@ impl<'c> Partition<'c> {
         part: &Part<'c>,
         fragment: IrValue<'c>,
         spread: &Spread,
-        load: bool,
+        way: Way,
     ) -> Result<(), SemError> {
         let elem = spread.tile.elem;
         let mut width = WIDEST_ACCESS / elem.bytes();
         let mut reason = None;
         while width >= 1 {
-            match self.copy_by(part, fragment, spread, load, width) {
+            match self.copy_by(part, fragment, spread, way, width) {
                 Ok(()) => return Ok(()),
                 Err(error) => reason = Some(error),
             }
@@ -226,7 +255,7 @@ impl<'c> Partition<'c> {
         part: &Part<'c>,
         fragment: IrValue<'c>,
         spread: &Spread,
-        load: bool,
+        way: Way,
         width: i64,
     ) -> Result<(), SemError> {
         let values = spread.values();
@@ -241,9 +270,10 @@ impl<'c> Partition<'c> {
         let registers = composition(&part.registers, &vectors)?;
         let atom = CopyAtom {
             hints: part.hints,
-            ..UniversalCopy::of_elements(spread.tile.elem, width)
+            ..way.atom(spread.tile.elem, width)
         };
         atom.verify().map_err(TypeError::from)?;
+        atom.legal_on(&self.target).map_err(TypeError::from)?;
         let atom = Val::CopyAtom(atom);
         // Asked on the types first, so that nothing is built that is not used.
         let mut vars = Vars::default();
@@ -254,7 +284,10 @@ impl<'c> Partition<'c> {
         };
         let memory = by(val(part.memory)?, &vectors)?;
         let held = by(val(fragment)?, &registers)?;
-        let (from, to) = if load { (memory, held) } else { (held, memory) };
+        let (from, to) = match way {
+            Way::Load => (memory, held),
+            Way::Store | Way::Update(_) => (held, memory),
+        };
         let mut operands = vec![atom.clone(), from, to];
         if let Some((coordinates, shape)) = part.bounds {
             operands.push(by(val(coordinates)?, &vectors)?);
@@ -268,7 +301,10 @@ impl<'c> Partition<'c> {
         let memory = self.cute(CuteOp::Composition, &[part.memory, in_vectors], &plain)?;
         let held = self.cute(CuteOp::Composition, &[fragment, in_registers], &plain)?;
         let atom = self.constant(atom)?;
-        let (from, to) = if load { (memory, held) } else { (held, memory) };
+        let (from, to) = match way {
+            Way::Load => (memory, held),
+            Way::Store | Way::Update(_) => (held, memory),
+        };
         let mut operands = vec![atom, from, to];
         if let Some((coordinates, shape)) = part.bounds {
             operands.push(self.cute(CuteOp::Composition, &[coordinates, in_vectors], &plain)?);

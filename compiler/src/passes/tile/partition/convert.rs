@@ -3,6 +3,7 @@
 //! Where every thread already has what it is to have, registers are named anew. Where a warp has what
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
 //! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
+use super::access::Way;
 use super::layout_conversion::{self, Conversion, Exchange, Piece};
 use super::scratch::{Scratch, Through};
 use super::shuffle::INDEXED;
@@ -57,14 +58,14 @@ impl<'c> Partition<'c> {
                 let fragment = self.fragment(from)?;
                 self.store_vec(vector, fragment)?;
                 let part = self.partition(buffer, None, fast, from)?;
-                self.once(from, |this| this.copy(&part, fragment, from, false))?;
+                self.once(from, |this| this.copy(&part, fragment, from, Way::Store))?;
                 match of_warps {
                     true => self.warp_barrier(),
                     false => self.barrier(),
                 }
                 let fragment = self.fragment(to)?;
                 let part = self.partition(buffer, None, fast, to)?;
-                self.copy(&part, fragment, to, true)?;
+                self.copy(&part, fragment, to, Way::Load)?;
                 self.load_vec(fragment, to)
             }
         }

@@ -2,6 +2,7 @@
 //! one by one.
 use super::super::coordinate::extent;
 use super::super::emits::Emits;
+use super::access::Way;
 use super::layout_conversion::fast_axis;
 use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
@@ -44,7 +45,7 @@ impl<'c> Partition<'c> {
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment)?;
         let part = self.partition(buffer, None, fast, &from)?;
-        self.once(&from, |this| this.copy(&part, fragment, &from, false))?;
+        self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))?;
         self.barrier();
         let ty = self.ir.ty(from.tile.elem.value_type());
         let coord = self.coordinate_type(1);
@@ -95,23 +96,26 @@ impl<'c> Partition<'c> {
         }
         let values = self.elements(vector, &from);
         let bit = self.ir.ty("i1");
-        let coord = self.coordinate_type(rank);
         // As numbers without sign, so that both sides are asked for at once.
         let below = [("predicate", self.ir.i64(BELOW))];
+        // Where an element lies, and whether that is inside.
+        let place = |this: &mut Self, value: usize| {
+            let at: Vec<IrValue<'c>> = axes.iter().map(|(places, _)| places[value]).collect();
+            let inside = axes.iter().map(|(places, extent)| {
+                let operands = [places[value], *extent];
+                this.ir.value(ArithOp::Cmpi, &operands, &below, bit)
+            });
+            let all = inside
+                .reduce(|so_far, holds| this.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit));
+            (at, all.unwrap_or_else(|| this.ir.constant(1, "i1")))
+        };
+        if self.scatter_vectors(op, &from, &values, place)? {
+            return Ok(());
+        }
+        let coord = self.coordinate_type(rank);
         self.once(&from, |this| {
             for (value, number) in values.iter().enumerate() {
-                let mut inside = None;
-                let mut at = Vec::new();
-                for (places, extent) in &axes {
-                    at.push(places[value]);
-                    let operands = [places[value], *extent];
-                    let holds = this.ir.value(ArithOp::Cmpi, &operands, &below, bit);
-                    inside = Some(match inside {
-                        None => holds,
-                        Some(so_far) => this.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
-                    });
-                }
-                let Some(inside) = inside else { continue };
+                let (at, inside) = place(this, value);
                 let at = this.ir.value(CuteOp::MakeCoord, &at, &[], coord);
                 match kind {
                     Some(kind) => {

@@ -12,7 +12,6 @@ mod convert;
 mod edges;
 mod exchange;
 mod gather;
-mod gather_async;
 mod largest;
 mod layout_conversion;
 mod map;
@@ -27,6 +26,7 @@ mod scratch;
 mod shuffle;
 mod staged;
 mod update;
+mod vectors;
 mod warpgroup;
 
 use super::emits::Emits;
@@ -107,6 +107,7 @@ impl Spread {
 
 struct Partition<'c> {
     ir: OpBuilder<'c>,
+    target: Target,
     /// What the vectors are that stand for tiles.
     spread: HashMap<usize, Spread>,
     /// Along which axis a vector of coordinates counts.
@@ -172,6 +173,7 @@ fn function_of<'c>(
         return Ok(());
     };
     let mut partition = Partition {
+        target: *target,
         ir: OpBuilder::new(context, Insertion::Before(entry)),
         spread: HashMap::new(),
         counting: HashMap::new(),

@@ -1,5 +1,6 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
 use super::super::emits::Emits;
+use super::access::Way;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
 use crate::passes::tile::twins::{OF_BUFFER, exchanged};
@@ -70,7 +71,7 @@ impl<'c> Partition<'c> {
                 let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
                 let part = self.part_of_stage(buffer, stage, &offsets, to)?;
                 let part = self.partition(part, None, fast, to)?;
-                self.copy(&part, fragment, to, true)?;
+                self.copy(&part, fragment, to, Way::Load)?;
             }
         }
         self.load_vec(fragment, to)
@@ -105,7 +106,7 @@ impl<'c> Partition<'c> {
         let offsets = vec![0; from.tile.shape.len()];
         let part = self.part_of_stage(buffer, stage, &offsets, &from)?;
         let part = self.partition(part, None, fast, &from)?;
-        self.once(&from, |this| this.copy(&part, fragment, &from, false))
+        self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))
     }
 
     /// A fragment as instructions take it, which fill or empty these registers of it.

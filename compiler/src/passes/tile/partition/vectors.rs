@@ -1,6 +1,6 @@
-//! Elements at computed places, several at once: to shared memory by `tile.gather_async`, and into registers.
+//! Elements at computed places, several at once: to shared memory by `tile.gather_async`, into registers, and out of these by `tile.scatter`.
 //!
-//! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of its map are left out.
+//! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of a map are left out.
 use super::super::emits::Emits;
 use super::place::value_places;
 use super::{Partition, Spread, spread_of};
@@ -36,10 +36,7 @@ impl<'c> Partition<'c> {
         let part = self.part_of_stage(buffer, gather.stage(), &offsets, &spread)?;
         let part = self.partition(part, None, fast, &spread)?;
         let count = spread.values() / vector;
-        let vectors = Layout::concat([Layout::contiguous(vector), Layout::scalar(count, vector)]);
-        let plain = Attrs::default();
-        let in_vectors = self.constant(Val::layout(&vectors))?;
-        let to = self.cute(CuteOp::Composition, &[part.memory, in_vectors], &plain)?;
+        let to = self.pieces(part.memory, spread.values(), vector)?;
         let divisors = op.attribute("divisors").ok().and_then(integer_array);
         let divisors = divisors.ok_or_else(|| SemError::Illegal("has no `divisors`".into()))?;
         self.once(&spread, |this| {
@@ -48,8 +45,7 @@ impl<'c> Partition<'c> {
                 let lane = offset_at(&first, &part.registers)?.as_static();
                 let lane = lane.and_then(|lane| usize::try_from(lane).ok());
                 let lane = lane.ok_or_else(missing)?;
-                let at = this.constant(Val::coord([None, Some(number.into())]))?;
-                let to = this.cute(CuteOp::Slice, &[to, at], &plain)?;
+                let to = this.piece(to, number)?;
                 let of = this.vector(map, &divisors, &spread, lane)?;
                 of.copy(this, atom, to, map)?;
             }
@@ -63,25 +59,9 @@ impl<'c> Partition<'c> {
         map: IrOp<'c>,
         to: &Spread,
     ) -> Result<Option<IrValue<'c>>, SemError> {
-        let shape = &to.tile.shape;
-        let has = |vectors: &Vectors| {
-            let neighbours = to.layout.neighbours(shape, vectors.fast);
-            neighbours.is_ok_and(|count| count % vectors.atom.src_values() == 0)
-        };
-        let Some(vectors) = Vectors::said(map).filter(has) else {
+        let Some((vectors, lanes)) = self.vectors(map, to)? else {
             return Ok(None);
         };
-        // The values of a thread, vector by vector.
-        let places: Vec<Vec<i64>> = (0..shape.len())
-            .map(|axis| value_places(to, axis))
-            .collect::<Result<_, _>>()?;
-        let mut lanes: Vec<usize> = (0..to.values() as usize).collect();
-        lanes.sort_by_key(|lane| {
-            let across = |axis: &usize| *axis != vectors.fast;
-            let others = (0..shape.len()).filter(across);
-            let others: Vec<i64> = others.map(|axis| places[axis][*lane]).collect();
-            (others, places[vectors.fast][*lane])
-        });
         let (vector, count) = (vectors.atom.src_values(), to.values());
         let fragment = self.fragment(to)?;
         let outside = element(map).ok_or_else(missing)?.outside;
@@ -91,16 +71,9 @@ impl<'c> Partition<'c> {
             .ir
             .value(ArithOp::Constant, &[], &[("value", outside)], ty);
         self.store_vec(outside, fragment)?;
-        let pieces = Layout::concat([
-            Layout::contiguous(vector),
-            Layout::scalar(count / vector, vector),
-        ]);
-        let plain = Attrs::default();
-        let pieces = self.constant(Val::layout(&pieces))?;
-        let pieces = self.cute(CuteOp::Composition, &[fragment, pieces], &plain)?;
+        let pieces = self.pieces(fragment, count, vector)?;
         for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {
-            let at = self.constant(Val::coord([None, Some(number.into())]))?;
-            let piece = self.cute(CuteOp::Slice, &[pieces, at], &plain)?;
+            let piece = self.piece(pieces, number)?;
             let of = self.vector(map, &vectors.divisors, to, lanes[0])?;
             of.copy(self, vectors.atom, piece, map)?;
         }
@@ -115,6 +88,82 @@ impl<'c> Partition<'c> {
         }
         let elem = self.ir.number_type(to.tile.elem);
         Ok(Some(self.gather(&elements, elem)))
+    }
+
+    /// Writes the elements of a tile to their places as vectors, or updates what is there, where that was said and a thread has all of each; whether it
+    /// does.
+    pub(super) fn scatter_vectors(
+        &mut self,
+        op: IrOp<'c>,
+        from: &Spread,
+        values: &[IrValue<'c>],
+        places: impl Fn(&mut Self, usize) -> (Vec<IrValue<'c>>, IrValue<'c>),
+    ) -> Result<bool, SemError> {
+        let view = present(tile::Scatter::of(op))?.view();
+        let Some((vectors, lanes)) = self.vectors(op, from)? else {
+            return Ok(false);
+        };
+        let vector = vectors.atom.src_values();
+        let ordered: Vec<IrValue<'c>> = lanes.iter().map(|lane| values[*lane]).collect();
+        let ordered = self.gather(&ordered, self.ir.number_type(from.tile.elem));
+        let fragment = self.fragment(from)?;
+        self.store_vec(ordered, fragment)?;
+        let pieces = self.pieces(fragment, from.values(), vector)?;
+        self.once(from, |this| {
+            for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {
+                let piece = this.piece(pieces, number)?;
+                let (at, inside) = places(this, lanes[0]);
+                let at = at.into_iter().zip(&vectors.divisors);
+                let at = at.map(|(at, divisor)| Index::Computed(at, *divisor));
+                let at = at.collect();
+                Vector { view, at, inside }.write(this, vectors.atom, piece)?;
+            }
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// How an operation was said to copy the elements of a tile as vectors, if a thread has all of each, and its values vector by vector.
+    fn vectors(
+        &self,
+        op: IrOp<'c>,
+        spread: &Spread,
+    ) -> Result<Option<(Vectors, Vec<usize>)>, SemError> {
+        let shape = &spread.tile.shape;
+        let has = |vectors: &Vectors| {
+            let neighbours = spread.layout.neighbours(shape, vectors.fast);
+            neighbours.is_ok_and(|count| count % vectors.atom.src_values() == 0)
+        };
+        let Some(vectors) = Vectors::said(op, spread.tile.elem).filter(has) else {
+            return Ok(None);
+        };
+        let places: Vec<Vec<i64>> = (0..shape.len())
+            .map(|axis| value_places(spread, axis))
+            .collect::<Result<_, _>>()?;
+        let mut lanes: Vec<usize> = (0..spread.values() as usize).collect();
+        lanes.sort_by_key(|lane| {
+            let across = |axis: &usize| *axis != vectors.fast;
+            let others = (0..shape.len()).filter(across);
+            let others: Vec<i64> = others.map(|axis| places[axis][*lane]).collect();
+            (others, places[vectors.fast][*lane])
+        });
+        Ok(Some((vectors, lanes)))
+    }
+
+    /// A view of so many elements, as vectors.
+    fn pieces(&self, view: IrValue<'c>, count: i64, vector: i64) -> Result<IrValue<'c>, SemError> {
+        let vectors = Layout::concat([
+            Layout::contiguous(vector),
+            Layout::scalar(count / vector, vector),
+        ]);
+        let vectors = self.constant(Val::layout(&vectors))?;
+        self.cute(CuteOp::Composition, &[view, vectors], &Attrs::default())
+    }
+
+    /// One of them.
+    fn piece(&self, pieces: IrValue<'c>, number: i64) -> Result<IrValue<'c>, SemError> {
+        let at = self.constant(Val::coord([None, Some(number.into())]))?;
+        self.cute(CuteOp::Slice, &[pieces, at], &Attrs::default())
     }
 
     /// The vector of which value `lane` of a thread is the first element.
