@@ -34,6 +34,7 @@ mod result_store;
 mod rewrite_loads;
 mod roles;
 pub mod select_atoms;
+mod shifts;
 mod slices;
 mod smem_tile;
 pub mod specialize_warps;

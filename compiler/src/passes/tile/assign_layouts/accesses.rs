@@ -5,6 +5,7 @@ use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::promises::for_vectors;
+use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::types::{
     Failed, fast_axis, mma_of, present, reads_shared_memory, tile_of, view_of,
 };
@@ -150,7 +151,7 @@ fn updated(how: &str, elem: Elem, most: i64, target: &Target) -> i64 {
 /// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
-fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+pub(in crate::passes::tile) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
     // What a tensor map brings.
     if access.attribute(WINDOWS).is_ok() {
@@ -170,7 +171,8 @@ fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
         tile.shape[axis],
         VECTOR_BYTES / elem.bytes(),
         elements,
-        at.divisor(axis),
+        // What lies beside an aligned tile is taken from what a thread loads of that.
+        Shift::of(access).map_or_else(|| at.divisor(axis), |shift| shift.divisors[axis]),
     ]);
     let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
     Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))

@@ -4,6 +4,7 @@ use super::accesses::{Kind, Reach, VECTOR_BYTES};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
 use crate::passes::tile::gathers::Vectors;
+use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::stage_operands::gathered_along;
 use crate::passes::tile::types::{Failed, mma_of, tile_of};
 use crate::passes::user_error::user_error;
@@ -54,7 +55,10 @@ impl<'c> Assignment<'c> {
             axis,
             vector,
             threads: self.threads,
-            together: self.scanned(value).filter(|scanned| *scanned != axis),
+            together: self
+                .scanned(value)
+                .or_else(|| self.shifted(value, axis))
+                .filter(|together| *together != axis),
         }
     }
 
@@ -67,6 +71,20 @@ impl<'c> Assignment<'c> {
         });
         let scan = tile::Combining::of(*scan?)?;
         Some(scan.axis().and_then(integer_value)? as usize)
+    }
+
+    /// The axis along which the most loads of a class lie beside each other, but for the one that is fast: a thread loads neighbours along it once for all of
+    /// them.
+    fn shifted(&self, value: IrValue<'c>, fast: usize) -> Option<usize> {
+        let accesses = self.accesses.get(&self.classes.class(value)?)?;
+        let shifts: Vec<Shift> = accesses.iter().filter_map(|op| Shift::of(*op)).collect();
+        let rank = shifts.first()?.offsets.len();
+        let places = |axis: &usize| {
+            let along = shifts.iter().map(|shift| (shift.group, shift.offsets[*axis]));
+            along.collect::<HashSet<_>>().len()
+        };
+        let axes = (0..rank).filter(|axis| *axis != fast && places(axis) > 1);
+        axes.max_by_key(places)
     }
 
     /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part; `None` where parts are not alike, or

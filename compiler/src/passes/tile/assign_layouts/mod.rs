@@ -14,6 +14,7 @@ mod by_itself;
 mod conversions;
 
 use accesses::accesses_of;
+pub(super) use accesses::vector_along;
 use conversions::{convert_operand, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;
@@ -22,6 +23,7 @@ use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::ByMap;
+use super::shifts;
 use super::types::{self, Failed, differ_in_units, mma_of, operand, present, tile_of};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
@@ -59,6 +61,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
             }
             return Ok(());
         }
+        shifts::find(context, function, &checked_ops(function).map_err(failed)?);
         let mut assignment = Assignment::of(function, target, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
         let threads = assignment.threads / blocks_of_tile(function);

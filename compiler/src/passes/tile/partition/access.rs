@@ -56,13 +56,18 @@ impl<'c> Partition<'c> {
     pub(super) fn load(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let access = present(tile::Load::of(op))?;
         let (view, at) = (access.view(), self.coordinate_of(op)?);
-        let fragment = self.fragment(to)?;
-        let part = Part {
-            hints: hints_of(op),
-            ..self.global(view, &at, to)?
+        let loaded = match self.overlapping(op, to)? {
+            Some(loaded) => loaded,
+            None => {
+                let fragment = self.fragment(to)?;
+                let part = Part {
+                    hints: hints_of(op),
+                    ..self.global(view, &at, to)?
+                };
+                self.copy(&part, fragment, to, Way::Load)?;
+                self.load_vec(fragment, to)?
+            }
         };
-        self.copy(&part, fragment, to, Way::Load)?;
-        let loaded = self.load_vec(fragment, to)?;
         match access.fill() {
             Some(fill) => self.filled(loaded, fill, view, &at, to),
             None => Ok(loaded),

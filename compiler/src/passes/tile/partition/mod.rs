@@ -23,6 +23,7 @@ mod product;
 mod recast;
 mod reduce;
 mod scratch;
+mod shifted;
 mod shuffle;
 mod staged;
 mod update;
@@ -57,6 +58,7 @@ use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
+use shifted::Overlap;
 use warpgroup::Accumulator;
 
 pub(in crate::passes) use precision::MULTIPLIED_IN;
@@ -142,6 +144,8 @@ struct Partition<'c> {
     /// Whether the kernel has roles.
     roles: bool,
     /// Buffers that operations in loops, or in the role that multiplies, go through one after the other.
+    /// What was loaded of tiles that overlap, by the number of these.
+    overlaps: HashMap<i64, Overlap<'c>>,
     scratch: Vec<(Scratch, IrValue<'c>)>,
 }
 
@@ -192,6 +196,7 @@ fn function_of<'c>(
         of_scores: largest::of_scores(&operations, target),
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
         roles: operations.iter().any(|op| op.attribute(CONSUMERS).is_ok()),
+        overlaps: HashMap::new(),
         scratch: Vec::new(),
     };
     if pingpong::in_turn(function) > 1 {

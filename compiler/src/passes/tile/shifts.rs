@@ -1,0 +1,228 @@
+//! Tiles of one tensor at offsets that differ by constants: what stencils and filters read. They overlap, and a thread loads what several of them have once.
+//!
+//! Of a load at `t * 64 + 1` the offset 1 is known, and the rest, `t * 64`, the same as of those beside it. Where their elements lie is said of the rest, which is
+//! aligned where the offset is not: so a thread loads whole vectors, and takes from them what each tile has (`partition/shifted.rs`).
+use super::coordinate::Coordinate;
+use super::issuable::read_only;
+use super::types::tile_of;
+use crate::passes::ir_utils::{
+    attributes, constant_of, defining_op, same_block, set_attribute, users,
+};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_array, operands_of, value_key,
+};
+use cutec_dialects::elem::Elem;
+use cutec_dialects::memo::{type_text, val_of};
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, tile};
+use cutec_dialects::tile::WINDOWS;
+use cutec_dialects::value::Val;
+use cutec_layout::Tree;
+use melior::Context;
+use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::BTreeMap;
+
+/// The attribute of a load that is one of several: the number of these, then for each axis the offset, then what divides the rest.
+const SHIFTED: &str = "tile.shifted";
+
+/// How deep sums are followed.
+const DEPTH: usize = 32;
+
+/// How a tile lies to others.
+pub(super) struct Shift {
+    /// The number of these.
+    pub group: i64,
+    /// How far it lies from where they would lie without offsets, along each axis.
+    pub offsets: Vec<i64>,
+    /// What divides the coordinate of that place along each axis.
+    pub divisors: Vec<i64>,
+}
+
+impl Shift {
+    /// What was said of a load.
+    pub fn of(load: IrOp) -> Option<Shift> {
+        let said = load.attribute(SHIFTED).ok().and_then(integer_array)?;
+        let (group, rest) = said.split_first()?;
+        let (offsets, divisors) = rest.split_at(rest.len() / 2);
+        Some(Shift {
+            group: *group,
+            offsets: offsets.to_vec(),
+            divisors: divisors.to_vec(),
+        })
+    }
+}
+
+/// A sum of numbers, each so many times, and a constant.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Sum {
+    terms: BTreeMap<usize, i64>,
+    constant: i64,
+}
+
+impl Sum {
+    fn constant(constant: i64) -> Sum {
+        let terms = BTreeMap::new();
+        Sum { terms, constant }
+    }
+
+    fn times(&self, factor: i64) -> Option<Sum> {
+        let mut terms = BTreeMap::new();
+        for (term, times) in &self.terms {
+            terms.insert(*term, times.checked_mul(factor)?);
+        }
+        let constant = self.constant.checked_mul(factor)?;
+        Some(Sum { terms, constant })
+    }
+
+    fn plus(mut self, other: &Sum) -> Option<Sum> {
+        for (term, times) in &other.terms {
+            let so_far = self.terms.entry(*term).or_default();
+            *so_far = so_far.checked_add(*times)?;
+        }
+        self.terms.retain(|_, times| *times != 0);
+        self.constant = self.constant.checked_add(other.constant)?;
+        Some(self)
+    }
+
+    /// A power of two that divides all terms.
+    fn divisor(&self) -> i64 {
+        let powers = self.terms.values().map(|times| times.trailing_zeros());
+        1 << powers.min().unwrap_or(0).min(30)
+    }
+
+    /// An integer of 32 bits.
+    fn of(value: IrValue, depth: usize) -> Option<Sum> {
+        if type_text(value.r#type()).contains("i64") {
+            return None;
+        }
+        if let Ok(Val::Tuple(_, Tree::Leaf(Some(leaf)))) = val_of(value)
+            && let Some(known) = leaf.as_static()
+        {
+            return Some(Sum::constant(known));
+        }
+        if let Some(known) = constant_of(value) {
+            return Some(Sum::constant(known));
+        }
+        Sum::computed(value, depth).or_else(|| {
+            let terms = BTreeMap::from([(value_key(value), 1)]);
+            Some(Sum { terms, constant: 0 })
+        })
+    }
+
+    fn computed(value: IrValue, depth: usize) -> Option<Sum> {
+        let op = defining_op(value).filter(|_| depth > 0)?;
+        let operands: Vec<Sum> = match Op::of(op)? {
+            Op::CuteOp(CuteOp::Assume | CuteOp::GetScalar)
+            | Op::ArithOp(ArithOp::Addi | ArithOp::Subi | ArithOp::Muli) => operands_of(op)
+                .map(|operand| Sum::of(operand, depth - 1))
+                .collect::<Option<_>>()?,
+            _ => return None,
+        };
+        match (Op::of(op)?, &operands[..]) {
+            (Op::CuteOp(_), [same]) => Some(same.clone()),
+            (Op::ArithOp(ArithOp::Addi), [one, other]) => one.clone().plus(other),
+            (Op::ArithOp(ArithOp::Subi), [one, other]) => one.clone().plus(&other.times(-1)?),
+            (Op::ArithOp(ArithOp::Muli), [one, factor]) if factor.terms.is_empty() => {
+                one.times(factor.constant)
+            }
+            (Op::ArithOp(ArithOp::Muli), [factor, one]) if factor.terms.is_empty() => {
+                one.times(factor.constant)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A load, and where its tile begins along each axis, in elements.
+struct Begins<'c> {
+    load: IrOp<'c>,
+    sums: Vec<Sum>,
+}
+
+impl<'c> Begins<'c> {
+    fn of(load: IrOp<'c>) -> Option<Self> {
+        let at = Coordinate::of(load).ok()?;
+        let shape = tile_of(load, tile::Load::of(load)?.result()).ok()?.shape;
+        let sums = at.values.iter().enumerate().map(|(axis, value)| {
+            let sum = Sum::of(*value, DEPTH)?;
+            match at.is_offset(axis) {
+                true => Some(sum),
+                false => sum.times(shape[axis]),
+            }
+        });
+        let sums = sums.collect::<Option<_>>()?;
+        Some(Begins { load, sums })
+    }
+
+    /// What divides where it begins along an axis, but for the constant; 0 of zero.
+    fn divisor(&self, axis: usize) -> i64 {
+        let Sum { terms, constant } = &self.sums[axis];
+        if terms.is_empty() {
+            return 0;
+        }
+        let promised = Coordinate::of(self.load).map_or(1, |at| at.divisor(axis));
+        let promised = Some(promised).filter(|promised| *promised > 0 && constant % promised == 0);
+        self.sums[axis].divisor().max(promised.unwrap_or(1))
+    }
+
+    /// Whether two tiles overlap, at places that differ by constants.
+    fn overlaps(&self, other: &Self) -> bool {
+        let (Some(one), Some(two)) = (tile::Load::of(self.load), tile::Load::of(other.load)) else {
+            return false;
+        };
+        let tiles = [one, two].map(|load| tile_of(load.op(), load.result()));
+        let [Ok(tile), Ok(same)] = tiles else {
+            return false;
+        };
+        let asked = |load| attributes(load, &["hints"]);
+        let near = |((a, b), extent): ((&Sum, &Sum), &i64)| {
+            a.terms == b.terms && (a.constant - b.constant).abs() < *extent
+        };
+        let mut sums = self.sums.iter().zip(&other.sums).zip(&tile.shape);
+        one.view() == two.view()
+            && tile.shape == same.shape
+            && same_block(self.load, other.load)
+            && asked(self.load) == asked(other.load)
+            && sums.all(near)
+    }
+}
+
+/// Says of each load of a kernel with which others it overlaps.
+pub(super) fn find<'c>(context: &'c Context, function: IrOp<'c>, operations: &[IrOp<'c>]) {
+    let is_read_only = read_only(function);
+    let loads = operations.iter().copied().filter(|op| {
+        let of_product = |user: &IrOp| TileOp::Dot.is(*user);
+        tile::Load::of(*op).is_some_and(|load| {
+            let elem = tile_of(*op, load.result()).map(|tile| tile.elem);
+            elem.is_ok_and(|elem| !elem.is_packed() && elem != Elem::I1)
+                && is_read_only(load.view())
+                && !users(load.result()).iter().any(of_product)
+                && ["copy", WINDOWS].iter().all(|name| op.attribute(name).is_err())
+        })
+    });
+    let mut groups: Vec<Vec<Begins<'c>>> = Vec::new();
+    for load in loads.filter_map(Begins::of) {
+        let group = groups.iter_mut().find(|group| {
+            group.iter().any(|other| other.overlaps(&load))
+        });
+        match group {
+            Some(group) => group.push(load),
+            None => groups.push(vec![load]),
+        }
+    }
+    groups.retain(|group| group.iter().any(|load| load.sums != group[0].sums));
+    for (number, group) in (0i64..).zip(groups) {
+        let rank = group[0].sums.len();
+        let known = |axis: usize| group.iter().map(move |load| load.divisor(axis)).max();
+        let divisors: Vec<i64> = (0..rank).filter_map(known).collect();
+        for Begins { load, sums } in group {
+            let offsets = sums.iter().map(|sum| sum.constant);
+            let said: Vec<i64> = [number]
+                .into_iter()
+                .chain(offsets)
+                .chain(divisors.iter().copied())
+                .collect();
+            let ir = OpBuilder::new(context, Insertion::Before(load));
+            set_attribute(load, SHIFTED, ir.i64_array(&said));
+        }
+    }
+}
