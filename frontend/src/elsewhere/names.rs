@@ -49,7 +49,9 @@ pub fn here(name: &str) -> Option<&'static str> {
         "matmul" | "mm" => "`dot(a, b)` is a · bᵀ of tiles",
         "arange" => "`iota(n)` counts within a tile",
         "ones" => "write `full<f32>(1.0, m, n)`",
-        "T" | "permute" | "trans" => "`transpose(x)` exchanges the two axes of a tile, `permute<(2, 0, 1)>(x)` of `std/tiles.cute` puts any in another order",
+        "T" | "permute" | "trans" => {
+            "`transpose(x)` exchanges the two axes of a tile, `permute<(2, 0, 1)>(x)` of `std/tiles.cute` puts any in another order"
+        }
         "cast" | "astype" | "to" | "static_cast" => "conversions are calls: `f16(x)`",
         "program_id" => "write `tile.m`, in a kernel of threads `block_idx.x`",
         "num_programs" => "write `grid_dim.x`",
@@ -138,7 +140,9 @@ pub fn method_here(name: &str) -> Option<&'static str> {
         }
         "load" => "tiles are loaded by `x.tile(shape, coordinate)`, elements by `x[i]`",
         "store" => "what is stored stands on the left: `y.tile(shape, coordinate) = x`, `y[i] = x`",
-        "T" | "permute" | "trans" => "`transpose(x)` exchanges the two axes of a tile, `permute<(2, 0, 1)>(x)` of `std/tiles.cute` puts any in another order",
+        "T" | "permute" | "trans" => {
+            "`transpose(x)` exchanges the two axes of a tile, `permute<(2, 0, 1)>(x)` of `std/tiles.cute` puts any in another order"
+        }
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@
 //! aligned where the offset is not: so a thread loads whole vectors, and takes from them what each tile has (`partition/shifted.rs`).
 use super::coordinate::Coordinate;
 use super::issuable::read_only;
-use super::types::tile_of;
+use super::types::{fast_axis, tile_of};
 use crate::passes::ir_utils::{
     attributes, constant_of, defining_op, same_block, set_attribute, users,
 };
@@ -14,6 +14,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::{type_text, val_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, tile};
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::WINDOWS;
 use cutec_dialects::value::Val;
 use cutec_layout::Tree;
@@ -31,7 +32,7 @@ const DEPTH: usize = 32;
 pub(super) struct Shift {
     /// The number of these.
     pub group: i64,
-    /// How far it lies from where they would lie without offsets, along each axis.
+    /// How far it lies from where it would begin without its offset, along each axis.
     pub offsets: Vec<i64>,
     /// What divides the coordinate of that place along each axis.
     pub divisors: Vec<i64>,
@@ -48,6 +49,21 @@ impl Shift {
             offsets: offsets.to_vec(),
             divisors: divisors.to_vec(),
         })
+    }
+}
+
+/// Where a tile would begin without its offset along each axis: what tiles share that are loaded together.
+#[derive(PartialEq, Eq)]
+pub(super) struct Origin(Vec<Sum>);
+
+impl Shift {
+    /// That of its load. In other rounds of a loop, of which a load is brought forward, it is another one.
+    pub fn origin(&self, load: IrOp) -> Option<Origin> {
+        let mut sums = Begins::of(load)?.sums;
+        for (sum, offset) in sums.iter_mut().zip(&self.offsets) {
+            sum.constant = sum.constant.checked_sub(*offset)?;
+        }
+        Some(Origin(sums))
     }
 }
 
@@ -164,6 +180,19 @@ impl<'c> Begins<'c> {
         self.sums[axis].divisor().max(promised.unwrap_or(1))
     }
 
+    /// Whether it lies beside an aligned tile along the axis that is fast in memory.
+    fn is_off(&self) -> bool {
+        let view = tile::Load::of(self.load).map(tile::Load::view);
+        view.and_then(fast_axis).is_some_and(|(axis, elem)| {
+            let widest = (WIDEST_ACCESS / elem.bytes()).max(1);
+            let aligned = match self.divisor(axis) {
+                0 => widest,
+                divisor => widest.min(divisor),
+            };
+            self.sums[axis].constant % aligned != 0
+        })
+    }
+
     /// Whether two tiles overlap, at places that differ by constants.
     fn overlaps(&self, other: &Self) -> bool {
         let (Some(one), Some(two)) = (tile::Load::of(self.load), tile::Load::of(other.load)) else {
@@ -196,20 +225,22 @@ pub(super) fn find<'c>(context: &'c Context, function: IrOp<'c>, operations: &[I
             elem.is_ok_and(|elem| !elem.is_packed() && elem != Elem::I1)
                 && is_read_only(load.view())
                 && !users(load.result()).iter().any(of_product)
-                && ["copy", WINDOWS].iter().all(|name| op.attribute(name).is_err())
+                && ["copy", WINDOWS]
+                    .iter()
+                    .all(|name| op.attribute(name).is_err())
         })
     });
     let mut groups: Vec<Vec<Begins<'c>>> = Vec::new();
     for load in loads.filter_map(Begins::of) {
-        let group = groups.iter_mut().find(|group| {
-            group.iter().any(|other| other.overlaps(&load))
-        });
+        let group = groups
+            .iter_mut()
+            .find(|group| group.iter().any(|other| other.overlaps(&load)));
         match group {
             Some(group) => group.push(load),
             None => groups.push(vec![load]),
         }
     }
-    groups.retain(|group| group.iter().any(|load| load.sums != group[0].sums));
+    groups.retain(|group| group.iter().any(|load| load.sums != group[0].sums) || group[0].is_off());
     for (number, group) in (0i64..).zip(groups) {
         let rank = group[0].sums.len();
         let known = |axis: usize| group.iter().map(move |load| load.divisor(axis)).max();

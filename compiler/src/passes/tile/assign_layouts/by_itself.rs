@@ -73,14 +73,18 @@ impl<'c> Assignment<'c> {
         Some(scan.axis().and_then(integer_value)? as usize)
     }
 
-    /// The axis along which the most loads of a class lie beside each other, but for the one that is fast: a thread loads neighbours along it once for all of
-    /// them.
-    fn shifted(&self, value: IrValue<'c>, fast: usize) -> Option<usize> {
+    /// The axis along which the most tiles lie beside one that is loaded, but for the one that is fast: a thread loads neighbours along it once for all of them.
+    pub(super) fn shifted(&self, value: IrValue<'c>, fast: usize) -> Option<usize> {
         let accesses = self.accesses.get(&self.classes.class(value)?)?;
-        let shifts: Vec<Shift> = accesses.iter().filter_map(|op| Shift::of(*op)).collect();
+        let group = accesses.iter().find_map(|op| Shift::of(*op))?.group;
+        let shifts: Vec<Shift> = self
+            .operations
+            .iter()
+            .filter_map(|op| Shift::of(*op).filter(|shift| shift.group == group))
+            .collect();
         let rank = shifts.first()?.offsets.len();
         let places = |axis: &usize| {
-            let along = shifts.iter().map(|shift| (shift.group, shift.offsets[*axis]));
+            let along = shifts.iter().map(|shift| shift.offsets[*axis]);
             along.collect::<HashSet<_>>().len()
         };
         let axes = (0..rank).filter(|axis| *axis != fast && places(axis) > 1);

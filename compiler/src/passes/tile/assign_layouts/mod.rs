@@ -192,7 +192,12 @@ impl<'c> Assignment<'c> {
             }
         }
         let mut order: Vec<usize> = (0..self.classes.tiles.len()).collect();
-        order.sort_by_key(|index| std::cmp::Reverse(self.classes.tiles[*index].1.size()));
+        // Of tiles of one size, first those that overlap, and what follows from them.
+        order.sort_by_cached_key(|index| {
+            let (value, tile) = &self.classes.tiles[*index];
+            let overlaps = self.shifted(*value, tile.shape.len()).is_some();
+            (std::cmp::Reverse(tile.size()), !overlaps)
+        });
         self.derive()?;
         for open in order {
             let (value, tile) = self.classes.tiles[open].clone();

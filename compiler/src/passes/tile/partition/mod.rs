@@ -57,8 +57,8 @@ use exchange::Among;
 use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
 use shifted::Overlap;
+use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
 
 pub(in crate::passes) use precision::MULTIPLIED_IN;

@@ -3,7 +3,7 @@ use super::super::assign_layouts::vector_along;
 use super::super::coordinate::{Coordinate, extent};
 use super::super::emits::Emits;
 use super::super::gathers::{Index, Vector};
-use super::super::shifts::Shift;
+use super::super::shifts::{Origin, Shift};
 use super::edges::neighbours;
 use super::place::value_places;
 use super::{Partition, Spread, spread_of};
@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(super) struct Overlap<'c> {
     /// One of the loads: what a block has computed is there for all of its block.
     of: IrOp<'c>,
+    view: IrValue<'c>,
+    origin: Origin,
     layout: TileLayout,
     /// The tensor, moved to the place of the thread's first element in a tile without offsets.
     from: IrValue<'c>,
@@ -48,10 +50,19 @@ impl<'c> Partition<'c> {
         let Some(shift) = Shift::of(op) else {
             return Ok(None);
         };
-        let is_here = |overlap: &Overlap| same_block(overlap.of, op) && overlap.layout == to.layout;
+        let Some(origin) = shift.origin(op) else {
+            return Ok(None);
+        };
+        let view = present(tile::Load::of(op))?.view();
+        let is_here = |overlap: &Overlap| {
+            overlap.view == view
+                && overlap.origin == origin
+                && overlap.layout == to.layout
+                && same_block(overlap.of, op)
+        };
         let mut overlap = match self.overlaps.remove(&shift.group).filter(is_here) {
             Some(overlap) => overlap,
-            None => self.overlap(op, &shift, to)?,
+            None => self.overlap(op, &shift, origin, to)?,
         };
         let places = self.places(&shift, to)?;
         let wanted = places
@@ -68,7 +79,9 @@ impl<'c> Partition<'c> {
         let elements: Vec<IrValue<'c>> =
             places.iter().map(|place| overlap.elements[place]).collect();
         self.overlaps.insert(shift.group, overlap);
-        Ok(Some(self.gather(&elements, self.ir.number_type(to.tile.elem))))
+        Ok(Some(
+            self.gather(&elements, self.ir.number_type(to.tile.elem)),
+        ))
     }
 
     /// Where the values of a thread lie, from the thread's place in a tile without offsets.
@@ -90,6 +103,7 @@ impl<'c> Partition<'c> {
         &mut self,
         op: IrOp<'c>,
         shift: &Shift,
+        origin: Origin,
         to: &Spread,
     ) -> Result<Overlap<'c>, SemError> {
         let view = present(tile::Load::of(op))?.view();
@@ -101,7 +115,9 @@ impl<'c> Partition<'c> {
         for axis in 0..to.tile.shape.len() {
             let begin = at.begin(&self.ir, axis, to.tile.shape[axis])?;
             let offset = self.ir.constant(shift.offsets[axis], "i32");
-            let begin = self.ir.value(ArithOp::Subi, &[begin, offset], &[], i32_type);
+            let begin = self
+                .ir
+                .value(ArithOp::Subi, &[begin, offset], &[], i32_type);
             let first = self.first_place(to, axis)?;
             let first = self.ir.value(ArithOp::Addi, &[first, begin], &[], i32_type);
             axes.push((first, extent(&self.ir, view, axis, Width::I32)?));
@@ -112,6 +128,8 @@ impl<'c> Partition<'c> {
         }
         Ok(Overlap {
             of: op,
+            view,
+            origin,
             layout: to.layout.clone(),
             from: self.cute(CuteOp::DomainOffset, &from, &Attrs::default())?,
             axes,
@@ -136,7 +154,9 @@ impl<'c> Partition<'c> {
             let (first, extent) = overlap.axes[axis];
             let holds = *overlap.inside.entry((axis, *offset)).or_insert_with(|| {
                 let offset = self.ir.constant(*offset, "i32");
-                let at = self.ir.value(ArithOp::Addi, &[first, offset], &[], i32_type);
+                let at = self
+                    .ir
+                    .value(ArithOp::Addi, &[first, offset], &[], i32_type);
                 // As numbers without sign, so that both sides are asked for at once.
                 let below = [("predicate", self.ir.i64(BELOW))];
                 self.ir.value(ArithOp::Cmpi, &[at, extent], &below, bit)
