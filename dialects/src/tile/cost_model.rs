@@ -27,6 +27,8 @@ const REDUCED: i64 = 32;
 /// Accesses of a thread to each of the largest tiles: so many bytes are under way that few warps keep memory busy
 /// ("Operators of f32 that move memory").
 const VECTORS: i64 = 4;
+/// Loads of a thread to all of them together: what more tiles bring takes registers and no time ("Tiles that overlap").
+const LOADS: i64 = 16;
 /// Bytes that an access counts at least: narrower ones of neighbouring threads share a sector.
 const NARROWEST: i64 = 8;
 /// Threads of a block without products, at most, so that several blocks share a multiprocessor.
@@ -39,6 +41,8 @@ pub struct TileAccess {
     pub elem: i64,
     /// Neighbouring elements of one access of a thread.
     pub vector: i64,
+    /// Whether it brings a tile of which no other access brings a part.
+    pub brings: bool,
 }
 
 /// Threads of a block without products, of which the largest tiles have so many elements; `reduces` where it combines
@@ -47,14 +51,20 @@ pub struct TileAccess {
 /// A block that moves memory wants many bytes under way and few registers a thread: a thread gets [`VECTORS`] of the
 /// accesses that its tiles allow, so that blocks stay small enough for several to share a multiprocessor and hide each
 /// other's latency. A block that reduces pays for every warp, and keeps [`REDUCED`] elements a thread: 128 threads of
-/// 4 vectors take rows of 4096 elements at 4060 GB/s, 256 of 2 at 3647.
+/// 4 vectors take rows of 4096 elements at 4060 GB/s, 256 of 2 at 3647. Of more than four tiles it gets fewer, [`LOADS`] of all.
 pub fn threads_of_memory(size: i64, accesses: &[TileAccess], reduces: bool) -> i64 {
+    let tiles = accesses.iter().filter(|access| access.brings).count() as i64;
+    let vectors = VECTORS.min((LOADS / tiles.max(1)).max(1));
     let elements = |access: &TileAccess| {
         let bytes = (access.elem * access.vector).clamp(NARROWEST, WIDEST_ACCESS);
-        VECTORS * bytes / access.elem
+        (1 << vectors.ilog2()) * bytes / access.elem
     };
     // What is computed and never accessed is held in registers of 32 bits.
-    let held = TileAccess { elem: 4, vector: 4 };
+    let held = TileAccess {
+        elem: 4,
+        vector: 4,
+        brings: false,
+    };
     let of_a_thread = accesses.iter().map(elements).min();
     let of_a_thread = match reduces {
         true => REDUCED,
@@ -418,8 +428,16 @@ mod tests {
     use super::*;
     use crate::target::TARGETS;
 
+    fn loaded(elem: i64, vector: i64) -> TileAccess {
+        TileAccess {
+            elem,
+            vector,
+            brings: true,
+        }
+    }
+
     fn threads(size: i64, elem: i64, vector: i64) -> i64 {
-        threads_of_memory(size, &[TileAccess { elem, vector }], false)
+        threads_of_memory(size, &[loaded(elem, vector)], false)
     }
 
     fn target(name: &str) -> Target {
@@ -449,10 +467,7 @@ mod tests {
 
     #[test]
     fn the_access_of_the_fewest_elements_decides() {
-        let (wide, narrow) = (
-            TileAccess { elem: 2, vector: 8 },
-            TileAccess { elem: 4, vector: 1 },
-        );
+        let (wide, narrow) = (loaded(2, 8), loaded(4, 1));
         assert_eq!(
             threads_of_memory(4096, &[wide, narrow], false),
             threads(4096, 4, 1)
@@ -461,8 +476,14 @@ mod tests {
     }
 
     #[test]
+    fn of_many_tiles_a_thread_has_less_of_each() {
+        let of = |tiles: usize| threads_of_memory(2048, &vec![loaded(4, 4); tiles], false);
+        assert_eq!([1, 4, 5, 8, 9, 40].map(of), [128, 128, 256, 256, 512, 512]);
+    }
+
+    #[test]
     fn rows_are_reduced_by_few_threads() {
-        let access = TileAccess { elem: 4, vector: 1 };
+        let access = loaded(4, 1);
         assert_eq!(threads_of_memory(4096, &[access], true), 128);
     }
 

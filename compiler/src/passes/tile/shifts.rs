@@ -20,7 +20,7 @@ use cutec_dialects::value::Val;
 use cutec_layout::Tree;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The attribute of a load that is one of several: the number of these, then for each axis the offset, then what divides the rest.
 const SHIFTED: &str = "tile.shifted";
@@ -59,7 +59,7 @@ pub(super) struct Origin(Vec<Sum>);
 impl Shift {
     /// That of its load. In other rounds of a loop, of which a load is brought forward, it is another one.
     pub fn origin(&self, load: IrOp) -> Option<Origin> {
-        let mut sums = Begins::of(load)?.sums;
+        let mut sums = Begins::of(load, &mut Sums::default())?.sums;
         for (sum, offset) in sums.iter_mut().zip(&self.offsets) {
             sum.constant = sum.constant.checked_sub(*offset)?;
         }
@@ -104,9 +104,24 @@ impl Sum {
         let powers = self.terms.values().map(|times| times.trailing_zeros());
         1 << powers.min().unwrap_or(0).min(30)
     }
+}
 
+/// What integers are sums of, each looked at once.
+#[derive(Default)]
+struct Sums(HashMap<usize, Option<Sum>>);
+
+impl Sums {
     /// An integer of 32 bits.
-    fn of(value: IrValue, depth: usize) -> Option<Sum> {
+    fn of(&mut self, value: IrValue, depth: usize) -> Option<Sum> {
+        if let Some(known) = self.0.get(&value_key(value)) {
+            return known.clone();
+        }
+        let found = self.found(value, depth);
+        self.0.insert(value_key(value), found.clone());
+        found
+    }
+
+    fn found(&mut self, value: IrValue, depth: usize) -> Option<Sum> {
         if type_text(value.r#type()).contains("i64") {
             return None;
         }
@@ -118,29 +133,29 @@ impl Sum {
         if let Some(known) = constant_of(value) {
             return Some(Sum::constant(known));
         }
-        Sum::computed(value, depth).or_else(|| {
+        self.computed(value, depth).or_else(|| {
             let terms = BTreeMap::from([(value_key(value), 1)]);
             Some(Sum { terms, constant: 0 })
         })
     }
 
-    fn computed(value: IrValue, depth: usize) -> Option<Sum> {
+    fn computed(&mut self, value: IrValue, depth: usize) -> Option<Sum> {
         let op = defining_op(value).filter(|_| depth > 0)?;
-        let operands: Vec<Sum> = match Op::of(op)? {
+        let kind = Op::of(op)?;
+        let operands: Vec<Sum> = match kind {
             Op::CuteOp(CuteOp::Assume | CuteOp::GetScalar)
             | Op::ArithOp(ArithOp::Addi | ArithOp::Subi | ArithOp::Muli) => operands_of(op)
-                .map(|operand| Sum::of(operand, depth - 1))
+                .map(|operand| self.of(operand, depth - 1))
                 .collect::<Option<_>>()?,
             _ => return None,
         };
-        match (Op::of(op)?, &operands[..]) {
+        match (kind, &operands[..]) {
             (Op::CuteOp(_), [same]) => Some(same.clone()),
             (Op::ArithOp(ArithOp::Addi), [one, other]) => one.clone().plus(other),
             (Op::ArithOp(ArithOp::Subi), [one, other]) => one.clone().plus(&other.times(-1)?),
-            (Op::ArithOp(ArithOp::Muli), [one, factor]) if factor.terms.is_empty() => {
-                one.times(factor.constant)
-            }
-            (Op::ArithOp(ArithOp::Muli), [factor, one]) if factor.terms.is_empty() => {
+            (Op::ArithOp(ArithOp::Muli), [one, factor] | [factor, one])
+                if factor.terms.is_empty() =>
+            {
                 one.times(factor.constant)
             }
             _ => None,
@@ -148,25 +163,32 @@ impl Sum {
     }
 }
 
-/// A load, and where its tile begins along each axis, in elements.
+/// A load of a view, the shape of its tile, and where that begins along each axis, in elements.
 struct Begins<'c> {
     load: IrOp<'c>,
+    view: IrValue<'c>,
+    shape: Vec<i64>,
     sums: Vec<Sum>,
 }
 
 impl<'c> Begins<'c> {
-    fn of(load: IrOp<'c>) -> Option<Self> {
-        let at = Coordinate::of(load).ok()?;
-        let shape = tile_of(load, tile::Load::of(load)?.result()).ok()?.shape;
+    fn of(op: IrOp<'c>, known: &mut Sums) -> Option<Self> {
+        let (at, load) = (Coordinate::of(op).ok()?, tile::Load::of(op)?);
+        let shape = tile_of(op, load.result()).ok()?.shape;
         let sums = at.values.iter().enumerate().map(|(axis, value)| {
-            let sum = Sum::of(*value, DEPTH)?;
-            match at.is_offset(axis) {
-                true => Some(sum),
-                false => sum.times(shape[axis]),
-            }
+            let sum = known.of(*value, DEPTH)?;
+            let sum = match at.is_offset(axis) {
+                true => sum,
+                false => sum.times(shape[axis])?,
+            };
+            i32::try_from(sum.constant).is_ok().then_some(sum)
         });
-        let sums = sums.collect::<Option<_>>()?;
-        Some(Begins { load, sums })
+        Some(Begins {
+            load: op,
+            view: load.view(),
+            sums: sums.collect::<Option<_>>()?,
+            shape,
+        })
     }
 
     /// What divides where it begins along an axis, but for the constant; 0 of zero.
@@ -182,8 +204,7 @@ impl<'c> Begins<'c> {
 
     /// Whether it lies beside an aligned tile along the axis that is fast in memory.
     fn is_off(&self) -> bool {
-        let view = tile::Load::of(self.load).map(tile::Load::view);
-        view.and_then(fast_axis).is_some_and(|(axis, elem)| {
+        fast_axis(self.view).is_some_and(|(axis, elem)| {
             let widest = (WIDEST_ACCESS / elem.bytes()).max(1);
             let aligned = match self.divisor(axis) {
                 0 => widest,
@@ -195,23 +216,16 @@ impl<'c> Begins<'c> {
 
     /// Whether two tiles overlap, at places that differ by constants.
     fn overlaps(&self, other: &Self) -> bool {
-        let (Some(one), Some(two)) = (tile::Load::of(self.load), tile::Load::of(other.load)) else {
-            return false;
-        };
-        let tiles = [one, two].map(|load| tile_of(load.op(), load.result()));
-        let [Ok(tile), Ok(same)] = tiles else {
-            return false;
-        };
-        let asked = |load| attributes(load, &["hints"]);
         let near = |((a, b), extent): ((&Sum, &Sum), &i64)| {
-            a.terms == b.terms && (a.constant - b.constant).abs() < *extent
+            a.terms == b.terms && a.constant.abs_diff(b.constant) < extent.unsigned_abs()
         };
-        let mut sums = self.sums.iter().zip(&other.sums).zip(&tile.shape);
-        one.view() == two.view()
-            && tile.shape == same.shape
+        let mut sums = self.sums.iter().zip(&other.sums).zip(&self.shape);
+        let asked = |load| attributes(load, &["hints"]);
+        self.view == other.view
+            && self.shape == other.shape
+            && sums.all(near)
             && same_block(self.load, other.load)
             && asked(self.load) == asked(other.load)
-            && sums.all(near)
     }
 }
 
@@ -230,8 +244,9 @@ pub(super) fn find<'c>(context: &'c Context, function: IrOp<'c>, operations: &[I
                     .all(|name| op.attribute(name).is_err())
         })
     });
+    let mut known = Sums::default();
     let mut groups: Vec<Vec<Begins<'c>>> = Vec::new();
-    for load in loads.filter_map(Begins::of) {
+    for load in loads.filter_map(|load| Begins::of(load, &mut known)) {
         let group = groups
             .iter_mut()
             .find(|group| group.iter().any(|other| other.overlaps(&load)));
@@ -245,7 +260,7 @@ pub(super) fn find<'c>(context: &'c Context, function: IrOp<'c>, operations: &[I
         let rank = group[0].sums.len();
         let known = |axis: usize| group.iter().map(move |load| load.divisor(axis)).max();
         let divisors: Vec<i64> = (0..rank).filter_map(known).collect();
-        for Begins { load, sums } in group {
+        for Begins { load, sums, .. } in group {
             let offsets = sums.iter().map(|sum| sum.constant);
             let said: Vec<i64> = [number]
                 .into_iter()

@@ -17,6 +17,7 @@ use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::TileAccess;
 use cutec_dialects::tile::{TileLayout, TileType, WINDOWS};
 use melior::ir::operation::OperationLike;
+use std::collections::HashSet;
 
 /// Bytes that a thread accesses at once where it can.
 pub(super) const VECTOR_BYTES: i64 = 16;
@@ -102,7 +103,13 @@ impl<'c> Assignment<'c> {
             tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
         // In each round of a loop, few are stored sooner than all threads have exchanged them.
         let many = layout.values() * bytes >= VECTOR_BYTES || loops_around(store).next().is_none();
-        let narrow = width * bytes <= NARROW_BYTES && width < possible.min(vector) && room && many;
+        let run = layout.side_by_side(&tile.shape, axis, width.min(vector));
+        let run = run.map_err(|message| (store, message))? * bytes;
+        let narrow = width * bytes <= NARROW_BYTES
+            && width < possible.min(vector)
+            && run < SECTOR
+            && room
+            && many;
         // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
         // would write a part of many sectors.
         let scattered = vector * bytes <= NARROW_BYTES
@@ -180,14 +187,19 @@ pub(in crate::passes::tile) fn vector_along(access: IrOp, tile: &TileType) -> Op
 
 /// How operations access the tiles of a size.
 pub(super) fn accesses_of(operations: &[IrOp], size: i64, target: &Target) -> Vec<TileAccess> {
+    let mut groups = HashSet::new();
     let access = |op: &IrOp| {
         let scatter = || tile::Scatter::of(*op).map(tile::Scatter::value);
         let access = tile::Access::of(*op).map(|access| access.tile);
         let tile = tile_of(*op, access.or_else(scatter)?);
         let tile = tile.ok().filter(|tile| tile.size() == size)?;
-        let vector = Reach::of(*op, &tile, target)?.vector;
-        let elem = tile.elem.bytes();
-        Some(TileAccess { elem, vector })
+        let Reach { kind, vector, .. } = Reach::of(*op, &tile, target)?;
+        let first = Shift::of(*op).is_none_or(|shift| groups.insert(shift.group));
+        Some(TileAccess {
+            elem: tile.elem.bytes(),
+            vector,
+            brings: kind == Kind::Load && first,
+        })
     };
     operations.iter().filter_map(access).collect()
 }

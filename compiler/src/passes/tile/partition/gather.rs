@@ -13,7 +13,7 @@ use crate::passes::remarks::say;
 use cutec_dialects::builder::{IrOp, IrValue, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
-use cutec_dialects::semantics::{AtomicKind, Attrs, SemError};
+use cutec_dialects::semantics::{AtomicKind, SemError};
 use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
@@ -113,19 +113,16 @@ impl<'c> Partition<'c> {
             return Ok(());
         }
         let coord = self.coordinate_type(rank);
+        let copy = match kind {
+            Some(kind) => self.copy_of_updated(op, kind, &from)?,
+            None => None,
+        };
         self.once(&from, |this| {
             for (value, number) in values.iter().enumerate() {
                 let (at, inside) = place(this, value);
                 let at = this.ir.value(CuteOp::MakeCoord, &at, &[], coord);
                 match kind {
-                    Some(kind) => {
-                        let attrs = Attrs {
-                            kind: Some(kind),
-                            ..Attrs::default()
-                        };
-                        let operands = [view, at, *number, inside];
-                        this.cute(CuteOp::MemrefAtomic, &operands, &attrs)?;
-                    }
+                    Some(kind) => this.update_element(copy, kind, [view, at, *number, inside])?,
                     None => this.only_if(inside, |this| {
                         let operands = [*number, view, at];
                         this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);

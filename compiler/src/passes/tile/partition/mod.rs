@@ -23,6 +23,7 @@ mod product;
 mod recast;
 mod reduce;
 mod scratch;
+mod shared_updates;
 mod shifted;
 mod shuffle;
 mod staged;
@@ -144,6 +145,10 @@ struct Partition<'c> {
     /// Whether the kernel has roles.
     roles: bool,
     /// Buffers that operations in loops, or in the role that multiplies, go through one after the other.
+    /// The operations of the kernel.
+    operations: Vec<IrOp<'c>>,
+    /// The tensors of which the block updates a copy.
+    copies: Vec<shared_updates::Copy<'c>>,
     /// What was loaded of tiles that overlap, by the number of these.
     overlaps: HashMap<i64, Overlap<'c>>,
     scratch: Vec<(Scratch, IrValue<'c>)>,
@@ -196,7 +201,9 @@ fn function_of<'c>(
         of_scores: largest::of_scores(&operations, target),
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
         roles: operations.iter().any(|op| op.attribute(CONSUMERS).is_ok()),
+        copies: Vec::new(),
         overlaps: HashMap::new(),
+        operations: operations.clone(),
         scratch: Vec::new(),
     };
     if pingpong::in_turn(function) > 1 {
