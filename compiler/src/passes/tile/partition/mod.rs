@@ -147,6 +147,8 @@ struct Partition<'c> {
     /// Buffers that operations in loops, or in the role that multiplies, go through one after the other.
     /// The operations of the kernel.
     operations: Vec<IrOp<'c>>,
+    /// Bytes that these go through in shared memory, where one of them scatters.
+    exchanged: i64,
     /// The tensors of which the block updates a copy.
     copies: Vec<shared_updates::Copy<'c>>,
     /// What was loaded of tiles that overlap, by the number of these.
@@ -181,6 +183,9 @@ fn function_of<'c>(
     let Some(entry) = operations.first().copied() else {
         return Ok(());
     };
+    let threads = function_block_size(function).unwrap_or(1);
+    let scatters = operations.iter().any(|op| TileOp::Scatter.is(*op));
+    let exchanged = scatters.then(|| Scratch::bytes_of(&operations, (threads, 1)));
     let mut partition = Partition {
         target: *target,
         ir: OpBuilder::new(context, Insertion::Before(entry)),
@@ -189,7 +194,7 @@ fn function_of<'c>(
         renamed: HashMap::new(),
         thread: None,
         blocks: blocks_of_tile(function),
-        threads: function_block_size(function).unwrap_or(1),
+        threads,
         turn: None,
         warpgroup: None,
         accumulators: HashMap::new(),
@@ -201,6 +206,7 @@ fn function_of<'c>(
         of_scores: largest::of_scores(&operations, target),
         staged: operations.iter().any(|op| CuteOp::MemrefAllocSmem.is(*op)),
         roles: operations.iter().any(|op| op.attribute(CONSUMERS).is_ok()),
+        exchanged: exchanged.unwrap_or(0),
         copies: Vec::new(),
         overlaps: HashMap::new(),
         operations: operations.clone(),

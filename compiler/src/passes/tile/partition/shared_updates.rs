@@ -163,7 +163,8 @@ impl<'c> Partition<'c> {
             !waits && (!accesses || how(*other) == how(op))
         });
         let plain = layout.rank() == 1 && layout.shape().leaves().len() == 1;
-        (alone && plain && self.blocks == 1 && !self.staged && !self.roles)
+        let room = self.exchanged + MOST_BYTES <= i64::from(self.target.max_smem);
+        (alone && plain && room && self.blocks == 1 && !self.staged && !self.roles)
             .then(|| layout.size().as_static())
     }
 
