@@ -74,38 +74,57 @@ impl<'c> Partition<'c> {
                 .value(ArithOp::Select, &[holds, count, none], &[], word);
             fits = Some(holds);
         }
-        let bits = self.ir.constant(least, "i32");
-        let least = self.of_bits(bits, elem);
+        let copy = Copy { view, buffer, fits };
+        let least = self.ir.constant(least, "i32");
+        self.begin_updates(copy, count, (elem, least))?;
+        self.ir.insertion = Insertion::Before(end);
+        self.end_updates(copy, count, (elem, least), kind)?;
+        self.ir.insertion = here;
+        self.copies.push(copy);
+        Ok(Some(copy))
+    }
+
+    /// Writes so many elements of a copy, of a type and of these bits, in front of all updates.
+    fn begin_updates(
+        &mut self,
+        copy: Copy<'c>,
+        count: IrValue<'c>,
+        (elem, bits): (Elem, IrValue<'c>),
+    ) -> Result<(), SemError> {
+        let ty = self.ir.ty(elem.value_type());
+        let first = match elem.is_float() {
+            true => self.ir.value(ArithOp::Bitcast, &[bits], &[], ty),
+            false => bits,
+        };
         self.for_each_of(count, |this, at| {
-            this.ir
-                .op(CuteOp::MemrefStore, &[least, buffer, at], &[], &[]);
+            let operands = [first, copy.buffer, at];
+            this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);
             Ok(())
         })?;
         self.barrier();
-        // Behind everything else.
-        self.ir.insertion = Insertion::Before(end);
+        Ok(())
+    }
+
+    /// Updates the tensor by what has other bits in its copy, behind all updates.
+    fn end_updates(
+        &mut self,
+        copy: Copy<'c>,
+        count: IrValue<'c>,
+        (elem, bits): (Elem, IrValue<'c>),
+        kind: AtomicKind,
+    ) -> Result<(), SemError> {
         self.barrier();
         self.for_each_of(count, |this, at| {
-            let ty = this.ir.ty(elem.value_type());
-            let found = this.ir.value(CuteOp::MemrefLoad, &[buffer, at], &[], ty);
-            let word = this.ir.ty("i32");
+            let (ty, word) = (this.ir.ty(elem.value_type()), this.ir.ty("i32"));
+            let operands = [copy.buffer, at];
+            let found = this.ir.value(CuteOp::MemrefLoad, &operands, &[], ty);
             let of = match elem.is_float() {
                 true => this.ir.value(ArithOp::Bitcast, &[found], &[], word),
                 false => found,
             };
             let changed = cmpi(&this.ir, NOT_EQUAL, of, bits);
-            let attrs = Attrs {
-                kind: Some(kind),
-                ..Attrs::default()
-            };
-            let operands = [view, at, found, changed];
-            this.cute(CuteOp::MemrefAtomic, &operands, &attrs)
-                .map(|_| ())
-        })?;
-        self.ir.insertion = here;
-        let copy = Copy { view, buffer, fits };
-        self.copies.push(copy);
-        Ok(Some(copy))
+            this.update_element(None, kind, [copy.view, at, found, changed])
+        })
     }
 
     /// Updates an element of a tensor, or of its copy, where a condition holds.
@@ -166,15 +185,6 @@ impl<'c> Partition<'c> {
         let room = self.exchanged + MOST_BYTES <= i64::from(self.target.max_smem);
         (alone && plain && room && self.blocks == 1 && !self.staged && !self.roles)
             .then(|| layout.size().as_static())
-    }
-
-    /// An element of these bits.
-    fn of_bits(&self, bits: IrValue<'c>, elem: Elem) -> IrValue<'c> {
-        let ty = self.ir.ty(elem.value_type());
-        match elem.is_float() {
-            true => self.ir.value(ArithOp::Bitcast, &[bits], &[], ty),
-            false => bits,
-        }
     }
 
     /// For each number from 0 up to a count, one of the threads of the block.

@@ -6,7 +6,7 @@ use super::super::gathers::{Index, Vector};
 use super::super::shifts::{Origin, Shift};
 use super::edges::neighbours;
 use super::place::value_places;
-use super::{Partition, Spread, spread_of};
+use super::{Partition, Spread};
 use crate::passes::cmpi::BELOW;
 use crate::passes::ir_utils::{hints_of, present, same_block};
 use cutec_dialects::atoms::{CopyAtom, UniversalCopy};
@@ -18,7 +18,7 @@ use cutec_dialects::tile::TileLayout;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{AnyLayout, Layout, Tree, Width};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// What a thread has loaded of tiles that overlap.
 pub(super) struct Overlap<'c> {
@@ -26,6 +26,7 @@ pub(super) struct Overlap<'c> {
     of: IrOp<'c>,
     view: IrValue<'c>,
     origin: Origin,
+    elem: Elem,
     layout: TileLayout,
     /// The tensor, moved to the place of the thread's first element in a tile without offsets.
     from: IrValue<'c>,
@@ -34,6 +35,8 @@ pub(super) struct Overlap<'c> {
     /// The axis along which elements are neighbours in memory, and how many of them an aligned access takes.
     fast: usize,
     vector: i64,
+    /// Where accesses begin of which several elements are wanted.
+    vectors: HashSet<Vec<i64>>,
     /// Whether something so far from there along an axis lies inside of the tensor.
     inside: HashMap<(usize, i64), IrValue<'c>>,
     /// The elements, by how far they lie from there.
@@ -64,12 +67,11 @@ impl<'c> Partition<'c> {
             Some(overlap) => overlap,
             None => self.overlap(op, &shift, origin, to)?,
         };
-        let places = self.places(&shift, to)?;
+        let places = places(&shift, to)?;
         let wanted = places
             .iter()
-            .filter(|place| !overlap.elements.contains_key(*place))
-            .cloned();
-        for (mut place, count) in overlap.accesses(wanted.collect()) {
+            .filter(|place| !overlap.elements.contains_key(*place));
+        for (mut place, count) in overlap.accesses(wanted) {
             let loaded = self.of_overlap(op, &mut overlap, &place, count)?;
             for element in loaded {
                 overlap.elements.insert(place.clone(), element);
@@ -82,20 +84,6 @@ impl<'c> Partition<'c> {
         Ok(Some(
             self.gather(&elements, self.ir.number_type(to.tile.elem)),
         ))
-    }
-
-    /// Where the values of a thread lie, from the thread's place in a tile without offsets.
-    fn places(&self, shift: &Shift, to: &Spread) -> Result<Vec<Vec<i64>>, SemError> {
-        let axes = 0..to.tile.shape.len();
-        let along: Vec<Vec<i64>> = axes
-            .map(|axis| value_places(to, axis))
-            .collect::<Result<_, _>>()?;
-        let place = |value: usize| {
-            let axes = along.iter().zip(&shift.offsets);
-            axes.map(|(places, offset)| places[value] + offset)
-                .collect()
-        };
-        Ok((0..to.values() as usize).map(place).collect())
     }
 
     /// Nothing loaded yet.
@@ -126,15 +114,30 @@ impl<'c> Partition<'c> {
             let declared = Attrs::result(Val::Tuple(TupleKind::IntTuple, leaf));
             from.push(self.cute(CuteOp::Assume, &[first], &declared)?);
         }
+        // Those of one vector that any of the tiles has.
+        let mut vectors: HashMap<Vec<i64>, HashSet<i64>> = HashMap::new();
+        for other in &self.operations {
+            let Some(other) = Shift::of(*other).filter(|other| other.group == shift.group) else {
+                continue;
+            };
+            for mut place in places(&other, to)? {
+                let lane = place[fast].rem_euclid(vector);
+                place[fast] -= lane;
+                vectors.entry(place).or_default().insert(lane);
+            }
+        }
+        vectors.retain(|_, lanes| lanes.len() > 1);
         Ok(Overlap {
             of: op,
             view,
             origin,
+            elem: to.tile.elem,
             layout: to.layout.clone(),
             from: self.cute(CuteOp::DomainOffset, &from, &Attrs::default())?,
             axes,
             fast,
             vector,
+            vectors: vectors.into_keys().collect(),
             inside: HashMap::new(),
             elements: HashMap::new(),
         })
@@ -166,9 +169,7 @@ impl<'c> Partition<'c> {
                 Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
             });
         }
-        let loaded = present(tile::Load::of(op))?.result();
-        let elem = spread_of(op, loaded).map_err(|(_, why)| SemError::Illegal(why))?;
-        let elem = elem.map_or(Elem::F32, |spread| spread.tile.elem);
+        let elem = overlap.elem;
         let layout = AnyLayout::Plain(Layout::contiguous(count));
         let fragment = self.alloc(elem, Space::Rmem, layout);
         let vector = Vector {
@@ -188,18 +189,33 @@ impl<'c> Partition<'c> {
 }
 
 impl Overlap<'_> {
-    /// The accesses that load some places: whole vectors where several of one are wanted.
-    fn accesses(&self, wanted: Vec<Vec<i64>>) -> Vec<(Vec<i64>, i64)> {
-        let mut vectors: BTreeMap<Vec<i64>, BTreeSet<Vec<i64>>> = BTreeMap::new();
-        for place in wanted {
+    /// The accesses that load some places: whole vectors where several of one are wanted, now or later.
+    fn accesses<'a>(
+        &self,
+        wanted: impl Iterator<Item = &'a Vec<i64>>,
+    ) -> BTreeSet<(Vec<i64>, i64)> {
+        let access = |place: &Vec<i64>| {
             let mut first = place.clone();
             first[self.fast] -= place[self.fast].rem_euclid(self.vector);
-            vectors.entry(first).or_default().insert(place);
-        }
-        let access = |(first, mut places): (Vec<i64>, BTreeSet<Vec<i64>>)| match places.len() {
-            1 => places.pop_first().map(|place| (place, 1)),
-            _ => Some((first, self.vector)),
+            match self.vectors.contains(&first) {
+                true => (first, self.vector),
+                false => (place.clone(), 1),
+            }
         };
-        vectors.into_iter().filter_map(access).collect()
+        wanted.map(access).collect()
     }
+}
+
+/// Where the values of a thread lie in a tile, from the thread's place in one without offsets.
+fn places(shift: &Shift, to: &Spread) -> Result<Vec<Vec<i64>>, SemError> {
+    let axes = 0..to.tile.shape.len();
+    let along: Vec<Vec<i64>> = axes
+        .map(|axis| value_places(to, axis))
+        .collect::<Result<_, _>>()?;
+    let place = |value: usize| {
+        let axes = along.iter().zip(&shift.offsets);
+        axes.map(|(places, offset)| places[value] + offset)
+            .collect()
+    };
+    Ok((0..to.values() as usize).map(place).collect())
 }
