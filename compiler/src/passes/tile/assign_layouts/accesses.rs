@@ -2,25 +2,21 @@
 use super::Assignment;
 use crate::passes::control_flow::loops_around;
 use crate::passes::remark;
-use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::access_width::{VECTOR_BYTES, vector_along};
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::promises::for_vectors;
 use crate::passes::tile::shifts::Shift;
-use crate::passes::tile::types::{
-    Failed, fast_axis, mma_of, present, reads_shared_memory, tile_of, view_of,
-};
+use crate::passes::tile::types::{Failed, mma_of, present, reads_shared_memory, tile_of};
 use cutec_dialects::atoms::{Red, Reduction};
 use cutec_dialects::builder::{IrOp, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::TileAccess;
-use cutec_dialects::tile::{TileLayout, TileType, WINDOWS};
+use cutec_dialects::tile::{TileLayout, TileType};
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
 
-/// Bytes that a thread accesses at once where it can.
-pub(super) const VECTOR_BYTES: i64 = 16;
 /// Bytes of stores that are worth spreading a tile anew, so that they become wider.
 const NARROW_BYTES: i64 = 4;
 
@@ -153,36 +149,6 @@ impl<'c> Assignment<'c> {
 fn updated(how: &str, elem: Elem, most: i64, target: &Target) -> i64 {
     let atom = Reduction::find(how).and_then(|how| Red::widest(how, elem, most, target));
     atom.map_or(1, |atom| atom.src_values())
-}
-
-/// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
-/// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
-/// are no multiples of that, or not known to be.
-pub(in crate::passes::tile) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
-    let view = tile::Access::of(access)?.view;
-    // What a tensor map brings.
-    if access.attribute(WINDOWS).is_ok() {
-        return None;
-    }
-    let at = Coordinate::of(access).ok()?;
-    let (axis, elem) = fast_axis(view)?;
-    let view = view_of(view)?;
-    let layout = view.layout.inner();
-    let strides = (0..layout.rank()).filter(|other| *other != axis);
-    let strides =
-        strides.filter_map(|other| Some(layout.mode(other)?.stride().leaves().first()?.div()));
-    let extent = layout.mode(axis).map_or(1, |mode| mode.size().div());
-    let elements = view.alignment() / elem.bytes();
-    let all = strides.chain([
-        extent,
-        tile.shape[axis],
-        VECTOR_BYTES / elem.bytes(),
-        elements,
-        // What lies beside an aligned tile is taken from what a thread loads of that.
-        Shift::of(access).map_or_else(|| at.divisor(axis), |shift| shift.divisors[axis]),
-    ]);
-    let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
-    Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
 }
 
 /// How operations access the tiles of a size.

@@ -1,8 +1,9 @@
 //! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
 use super::Assignment;
-use super::accesses::{Kind, Reach, VECTOR_BYTES};
+use super::accesses::{Kind, Reach};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
+use crate::passes::tile::access_width::VECTOR_BYTES;
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::stage_operands::gathered_along;

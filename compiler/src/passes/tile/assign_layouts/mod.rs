@@ -14,7 +14,6 @@ mod by_itself;
 mod conversions;
 
 use accesses::accesses_of;
-pub(super) use accesses::vector_along;
 use conversions::{convert_operand, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;

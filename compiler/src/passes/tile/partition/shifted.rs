@@ -1,5 +1,5 @@
 //! Tiles that overlap (`shifts.rs`): a thread loads each element once, whichever of them has it first, and whole vectors where several are wanted.
-use super::super::assign_layouts::vector_along;
+use super::super::access_width::vector_along;
 use super::super::coordinate::{Coordinate, extent};
 use super::super::emits::Emits;
 use super::super::gathers::{Index, Vector};

@@ -1,0 +1,41 @@
+//! How many elements of a tile lie side by side in memory, aligned, so that one access takes them.
+use super::coordinate::Coordinate;
+use super::shifts::Shift;
+use super::types::{fast_axis, view_of};
+use cutec_dialects::builder::IrOp;
+use cutec_dialects::ops::tile;
+use cutec_dialects::tile::{TileType, WINDOWS};
+use melior::ir::operation::OperationLike;
+
+/// Bytes that a thread accesses at once where it can.
+pub(super) const VECTOR_BYTES: i64 = 16;
+
+/// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
+/// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
+/// are no multiples of that, or not known to be.
+pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+    let view = tile::Access::of(access)?.view;
+    // What a tensor map brings.
+    if access.attribute(WINDOWS).is_ok() {
+        return None;
+    }
+    let at = Coordinate::of(access).ok()?;
+    let (axis, elem) = fast_axis(view)?;
+    let view = view_of(view)?;
+    let layout = view.layout.inner();
+    let strides = (0..layout.rank()).filter(|other| *other != axis);
+    let strides =
+        strides.filter_map(|other| Some(layout.mode(other)?.stride().leaves().first()?.div()));
+    let extent = layout.mode(axis).map_or(1, |mode| mode.size().div());
+    let elements = view.alignment() / elem.bytes();
+    let all = strides.chain([
+        extent,
+        tile.shape[axis],
+        VECTOR_BYTES / elem.bytes(),
+        elements,
+        // What lies beside an aligned tile is taken from what a thread loads of that.
+        Shift::of(access).map_or_else(|| at.divisor(axis), |shift| shift.divisors[axis]),
+    ]);
+    let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
+    Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
+}
