@@ -101,15 +101,7 @@ impl AtomicKind {
 
     /// What `copy` combines elements by; exchanges are none.
     pub fn reduction(self) -> Option<Reduction> {
-        Some(match self {
-            AtomicKind::Add => Reduction::Add,
-            AtomicKind::Min => Reduction::Min,
-            AtomicKind::Max => Reduction::Max,
-            AtomicKind::And => Reduction::And,
-            AtomicKind::Or => Reduction::Or,
-            AtomicKind::Xor => Reduction::Xor,
-            AtomicKind::Exchange | AtomicKind::Cas => return None,
-        })
+        Reduction::find(self.name())
     }
 
     /// The instruction for an element of a type, by `red` and by `atom`, if the target has it; what there is besides is made

@@ -4,11 +4,9 @@ use super::shifts::Shift;
 use super::types::{fast_axis, view_of};
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::tile;
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{TileType, WINDOWS};
 use melior::ir::operation::OperationLike;
-
-/// Bytes that a thread accesses at once where it can.
-pub(super) const VECTOR_BYTES: i64 = 16;
 
 /// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
@@ -31,11 +29,11 @@ pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)
     let all = strides.chain([
         extent,
         tile.shape[axis],
-        VECTOR_BYTES / elem.bytes(),
+        WIDEST_ACCESS / elem.bytes(),
         elements,
         // What lies beside an aligned tile is taken from what a thread loads of that.
         Shift::of(access).map_or_else(|| at.divisor(axis), |shift| shift.divisors[axis]),
     ]);
     let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
-    Some((axis, 1 << bits.min(VECTOR_BYTES.ilog2())))
+    Some((axis, 1 << bits.min(WIDEST_ACCESS.ilog2())))
 }

@@ -1,6 +1,6 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
-pub mod access_width;
-mod assign_layouts;
+mod access_width;
+pub mod assign_layouts;
 pub mod bound_coordinates;
 pub mod check_registers;
 mod computed_operand;

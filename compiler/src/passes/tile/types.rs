@@ -1,6 +1,6 @@
 //! What the types and attributes of operations on tiles say.
 use super::slices;
-use crate::passes::ir_utils::{defining_op, operand_value};
+use crate::passes::ir_utils::{defining_op, operand_value, string_attribute};
 use cutec_dialects::atoms::{CopyAtom, Place};
 use cutec_dialects::builder::{
     IrOp, IrValue, integer_array, integer_value, operands_of, result_of,
@@ -9,6 +9,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{CuteOp, GpuOp, tile};
+use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::target::MOST_WARPS;
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_dialects::types::Vars;
@@ -60,6 +61,11 @@ pub(super) fn fast_axis(view: IrValue) -> Option<(usize, Elem)> {
     };
     let axis = (0..layout.rank()).find(neighbours)?;
     Some((axis, view.ptr.elem))
+}
+
+/// How a store or a scatter updates what is there; `None` of one that writes, and of anything else.
+pub(super) fn update_of(op: IrOp) -> Option<AtomicKind> {
+    AtomicKind::parse(&string_attribute(op, "atomic")?).ok()
 }
 
 /// The argument of the kernel whose memory a view is into; `None` where that is not known.

@@ -2,16 +2,19 @@
 use super::Assignment;
 use crate::passes::control_flow::loops_around;
 use crate::passes::remark;
-use crate::passes::tile::access_width::{VECTOR_BYTES, vector_along};
+use crate::passes::tile::access_width::vector_along;
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::promises::for_vectors;
 use crate::passes::tile::shifts::Shift;
-use crate::passes::tile::types::{Failed, mma_of, present, reads_shared_memory, tile_of};
-use cutec_dialects::atoms::{Red, Reduction};
-use cutec_dialects::builder::{IrOp, string_value};
+use crate::passes::tile::types::{
+    Failed, mma_of, present, reads_shared_memory, tile_of, update_of,
+};
+use cutec_dialects::atoms::Red;
+use cutec_dialects::builder::IrOp;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::target::Target;
+use cutec_dialects::semantics::AtomicKind;
+use cutec_dialects::target::{Target, WIDEST_ACCESS};
 use cutec_dialects::tile::cost_model::TileAccess;
 use cutec_dialects::tile::{TileLayout, TileType};
 use melior::ir::operation::OperationLike;
@@ -46,21 +49,21 @@ pub(super) struct Reach {
 impl Reach {
     /// That of a load or a store, or of a scatter whose elements are neighbours in memory; an atomic update takes as many as the target updates at once.
     pub(super) fn of(op: IrOp, tile: &TileType, target: &Target) -> Option<Reach> {
-        if let Some(scatter) = tile::Scatter::of(op) {
-            let kind = match scatter.atomic() {
-                Some(_) => Kind::Atomic,
-                None => Kind::Store,
-            };
-            let vectors = Vectors::scattered(op, target, |axis| tile.shape[axis])?;
-            let (axis, vector) = (vectors.fast, vectors.atom.src_values());
-            return Some(Reach { kind, axis, vector });
-        }
-        let (axis, vector) = vector_along(op, tile)?;
-        let atomic = tile::Store::of(op).and_then(tile::Store::atomic);
-        let (kind, vector) = match atomic.and_then(string_value) {
-            None if TileOp::Load.is(op) => (Kind::Load, vector),
-            None => (Kind::Store, vector),
-            Some(how) => (Kind::Atomic, updated(&how, tile.elem, vector, target)),
+        let update = update_of(op);
+        let kind = match update {
+            None if TileOp::Load.is(op) => Kind::Load,
+            None => Kind::Store,
+            Some(_) => Kind::Atomic,
+        };
+        let (axis, vector) = match TileOp::Scatter.is(op) {
+            true => {
+                let vectors = Vectors::scattered(op, target, |axis| tile.shape[axis])?;
+                (vectors.fast, vectors.atom.src_values())
+            }
+            false => {
+                let (axis, vector) = vector_along(op, tile)?;
+                (axis, at_once(update, tile.elem, vector, target))
+            }
         };
         Some(Reach { kind, axis, vector })
     }
@@ -98,7 +101,7 @@ impl<'c> Assignment<'c> {
         let room =
             tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
         // In each round of a loop, few are stored sooner than all threads have exchanged them.
-        let many = layout.values() * bytes >= VECTOR_BYTES || loops_around(store).next().is_none();
+        let many = layout.values() * bytes >= WIDEST_ACCESS || loops_around(store).next().is_none();
         let run = layout.side_by_side(&tile.shape, axis, width.min(vector));
         let run = run.map_err(|message| (store, message))? * bytes;
         let narrow = width * bytes <= NARROW_BYTES
@@ -109,7 +112,7 @@ impl<'c> Assignment<'c> {
         // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
         // would write a part of many sectors.
         let scattered = vector * bytes <= NARROW_BYTES
-            && width * bytes >= VECTOR_BYTES
+            && width * bytes >= WIDEST_ACCESS
             && tile.size() * bytes <= EXCHANGED_BYTES;
         Ok((narrow || scattered).then_some(wider))
     }
@@ -122,13 +125,9 @@ impl<'c> Assignment<'c> {
         let Ok(tile) = tile_of(access, of.tile) else {
             return;
         };
-        let widest = VECTOR_BYTES / tile.elem.bytes();
-        let atomic = tile::Store::of(access).and_then(tile::Store::atomic);
         // As many as are accessed at once if everything is promised.
-        let widest = match atomic.and_then(string_value) {
-            Some(how) => updated(&how, tile.elem, widest, &self.target),
-            None => widest,
-        };
+        let widest = WIDEST_ACCESS / tile.elem.bytes();
+        let widest = at_once(update_of(access), tile.elem, widest, &self.target);
         let narrow = vector_along(access, &tile)
             .filter(|(axis, vector)| *vector < widest && tile.shape[*axis] % widest == 0);
         if let Some((_, vector)) = narrow
@@ -145,10 +144,13 @@ impl<'c> Assignment<'c> {
     }
 }
 
-/// How many of so many neighbours an instruction updates at once.
-fn updated(how: &str, elem: Elem, most: i64, target: &Target) -> i64 {
-    let atom = Reduction::find(how).and_then(|how| Red::widest(how, elem, most, target));
-    atom.map_or(1, |atom| atom.src_values())
+/// How many of so many neighbours an instruction accesses, or updates.
+fn at_once(update: Option<AtomicKind>, elem: Elem, most: i64, target: &Target) -> i64 {
+    update.map_or(most, |kind| {
+        let how = kind.reduction();
+        let atom = how.and_then(|how| Red::widest(how, elem, most, target));
+        atom.map_or(1, |atom| atom.src_values())
+    })
 }
 
 /// How operations access the tiles of a size.

@@ -3,7 +3,6 @@ use super::Assignment;
 use super::accesses::{Kind, Reach};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
-use crate::passes::tile::access_width::VECTOR_BYTES;
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::stage_operands::gathered_along;
@@ -15,6 +14,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::cost_model::ReducedRow;
 use cutec_dialects::tile::{SideBySide, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
@@ -47,7 +47,7 @@ impl<'c> Assignment<'c> {
         let by_itself = match self.gathered(value) {
             None => match self.reduced_in_a_loop(value, tile) {
                 Some(reduced) => return reduced,
-                None => (last, 8 * VECTOR_BYTES / tile.elem.bits()),
+                None => (last, 8 * WIDEST_ACCESS / tile.elem.bits()),
             },
             Some(along) => along.unwrap_or((last, 1)),
         };
@@ -143,7 +143,7 @@ impl<'c> Assignment<'c> {
     fn warn_of_copies(&self, value: IrValue<'c>, tile: &TileType, layout: &TileLayout) {
         let (size, values) = (tile.size(), layout.values());
         let holders = layout.threads() * values / size.max(1);
-        let parts = size * tile.elem.bytes() / VECTOR_BYTES;
+        let parts = size * tile.elem.bytes() / WIDEST_ACCESS;
         if holders == 1 || parts < self.threads {
             return;
         }

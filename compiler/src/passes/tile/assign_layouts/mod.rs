@@ -46,9 +46,7 @@ use std::collections::{BTreeSet, HashMap};
 pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
         let Kernel {
-            context,
-            function,
-            target,
+            context, function, ..
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
         one_for_each_use(context, function).map_err(failed)?;
@@ -60,8 +58,7 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
             }
             return Ok(());
         }
-        shifts::find(context, function, &checked_ops(function).map_err(failed)?);
-        let mut assignment = Assignment::of(function, target, classes).map_err(failed)?;
+        let mut assignment = Assignment::of(kernel, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
         let threads = assignment.threads / blocks_of_tile(function);
         assignment.write(context).map_err(failed)?;
@@ -86,12 +83,14 @@ struct Assignment<'c> {
 }
 
 impl<'c> Assignment<'c> {
-    fn of(
-        function: IrOp<'c>,
-        target: Target,
-        classes: LayoutClasses<'c>,
-    ) -> Result<Self, Failed<'c>> {
+    fn of(kernel: Kernel<'c>, classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
+        let Kernel {
+            context,
+            function,
+            target,
+        } = kernel;
         let operations = checked_ops(function)?;
+        shifts::find(context, function, &operations);
         let blocks = blocks_of_tile(function);
         if let Some(dot) = operations.iter().find(|op| TileOp::Dot.is(**op))
             && blocks > 1

@@ -12,14 +12,12 @@ mod places;
 mod vector;
 
 use super::issuable::read_only;
-use super::types::{tile_of, view_of};
+use super::types::{tile_of, update_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of, operations, set_attribute};
 use along::{Along, Neighbours};
-use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, Red, Reduction, UniversalCopy, Wgmma};
-use cutec_dialects::builder::{
-    IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of, string_value,
-};
+use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, Red, UniversalCopy, Wgmma};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::type_value;
@@ -111,8 +109,8 @@ impl Element<'_> {
 
 /// The instruction that writes or updates so many neighbours at once.
 fn write_of(scatter: &tile::Scatter, elem: Elem, count: i64) -> Option<CopyAtom> {
-    Some(match scatter.atomic().and_then(string_value) {
-        Some(how) => Red::of_elements(Reduction::find(&how)?, elem, count),
+    Some(match update_of(scatter.op()) {
+        Some(kind) => Red::of_elements(kind.reduction()?, elem, count),
         None => UniversalCopy::of_elements(elem, count),
     })
 }

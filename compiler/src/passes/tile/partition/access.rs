@@ -3,6 +3,7 @@ use super::super::coordinate::Coordinate;
 use super::super::emits::Emits;
 use super::super::types::fast_axis;
 use super::{Partition, Spread};
+use crate::passes::cmpi::{EQUAL, cmpi};
 use crate::passes::ir_utils::{hints_of, present};
 use cutec_dialects::atoms::{CopyAtom, Red, Reduction, UniversalCopy};
 use cutec_dialects::builder::{IrOp, IrValue};
@@ -43,6 +44,14 @@ pub(super) enum Way {
 }
 
 impl Way {
+    /// Where it comes from and where it goes to, of memory and registers.
+    fn sides<T>(self, memory: T, held: T) -> (T, T) {
+        match self {
+            Way::Load => (memory, held),
+            Way::Store | Way::Update(_) => (held, memory),
+        }
+    }
+
     /// The instruction that does it with so many elements.
     fn atom(self, elem: Elem, count: i64) -> CopyAtom {
         match self {
@@ -88,13 +97,13 @@ impl<'c> Partition<'c> {
     }
 
     /// A store that combines what is there with each value: by instructions, or where there is none by a loop for each.
-    pub(super) fn update(&mut self, op: IrOp<'c>, kind: &str) -> Result<(), SemError> {
+    pub(super) fn update(&mut self, op: IrOp<'c>, kind: AtomicKind) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
         let view = present(tile::Store::of(op))?.view();
         let at = self.coordinate_of(op)?;
         let part = self.global(view, &at, &from)?;
         let there = |how| Red::widest(how, from.tile.elem, 1, &self.target).is_some();
-        if let Some(how) = Reduction::find(kind).filter(|how| there(*how)) {
+        if let Some(how) = kind.reduction().filter(|how| there(*how)) {
             let fragment = self.fragment(&from)?;
             self.store_vec(vector, fragment)?;
             return self.once(&from, |this| {
@@ -104,17 +113,13 @@ impl<'c> Partition<'c> {
         let inside = self.inside(view, &at, &from)?;
         let insides = self.elements_of(inside, from.values(), Elem::I1);
         let values = self.elements(vector, &from);
-        let attrs = Attrs {
-            kind: Some(AtomicKind::parse(kind)?),
-            ..Attrs::default()
-        };
         self.once(&from, |this| {
             for place in 0..from.values() {
                 let register = offset_at(&Tree::Leaf(Int::Static(place)), &part.registers)?;
                 let register = register.as_static().unwrap_or_default() as usize;
                 let coord = this.constant(Val::coord([Some(Int::Static(place))]))?;
                 let operands = [part.memory, coord, values[register], insides[register]];
-                this.cute(CuteOp::MemrefAtomic, &operands, &attrs)?;
+                this.update_element(None, kind, operands)?;
             }
             Ok(())
         })
@@ -289,10 +294,7 @@ impl<'c> Partition<'c> {
         };
         let memory = by(val(part.memory)?, &vectors)?;
         let held = by(val(fragment)?, &registers)?;
-        let (from, to) = match way {
-            Way::Load => (memory, held),
-            Way::Store | Way::Update(_) => (held, memory),
-        };
+        let (from, to) = way.sides(memory, held);
         let mut operands = vec![atom.clone(), from, to];
         if let Some((coordinates, shape)) = part.bounds {
             operands.push(by(val(coordinates)?, &vectors)?);
@@ -306,10 +308,7 @@ impl<'c> Partition<'c> {
         let memory = self.cute(CuteOp::Composition, &[part.memory, in_vectors], &plain)?;
         let held = self.cute(CuteOp::Composition, &[fragment, in_registers], &plain)?;
         let atom = self.constant(atom)?;
-        let (from, to) = match way {
-            Way::Load => (memory, held),
-            Way::Store | Way::Update(_) => (held, memory),
-        };
+        let (from, to) = way.sides(memory, held);
         let mut operands = vec![atom, from, to];
         if let Some((coordinates, shape)) = part.bounds {
             operands.push(self.cute(CuteOp::Composition, &[coordinates, in_vectors], &plain)?);
@@ -353,8 +352,11 @@ impl<'c> Partition<'c> {
         parts: &[(i64, i64)],
         act: impl FnOnce(&mut Self) -> Result<(), SemError>,
     ) -> Result<(), SemError> {
-        let mut first = None;
-        let (bit, i32_type) = (self.ir.ty("i1"), self.ir.ty("i32"));
+        if parts.is_empty() {
+            return act(self);
+        }
+        let i32_type = self.ir.ty("i32");
+        let mut first = Vec::new();
         for (before, extent) in parts {
             let thread = self.thread();
             let (before, extent) = (
@@ -368,16 +370,9 @@ impl<'c> Partition<'c> {
                 .ir
                 .value(ArithOp::Remui, &[place, extent], &[], i32_type);
             let zero = self.ir.constant(0, "i32");
-            let equal = [("predicate", self.ir.i64(0))];
-            let holds = self.ir.value(ArithOp::Cmpi, &[place, zero], &equal, bit);
-            first = Some(match first {
-                None => holds,
-                Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
-            });
+            first.push(cmpi(&self.ir, EQUAL, place, zero));
         }
-        match first {
-            None => act(self),
-            Some(first) => self.only_if(first, act),
-        }
+        let first = self.all(first);
+        self.only_if(first, act)
     }
 }

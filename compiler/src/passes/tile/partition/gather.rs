@@ -2,18 +2,19 @@
 //! one by one.
 use super::super::coordinate::extent;
 use super::super::emits::Emits;
+use super::super::types::update_of;
 use super::access::Way;
 use super::layout_conversion::fast_axis;
 use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
-use crate::passes::cmpi::BELOW;
+use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{present, string_attribute};
 use crate::passes::remarks::say;
-use cutec_dialects::builder::{IrOp, IrValue, string_value};
+use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
-use cutec_dialects::semantics::{AtomicKind, SemError};
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
@@ -85,8 +86,7 @@ impl<'c> Partition<'c> {
             );
         }
         let view = scatter.view();
-        let kind = scatter.atomic().and_then(string_value);
-        let kind = kind.map(|kind| AtomicKind::parse(&kind)).transpose()?;
+        let kind = update_of(op);
         let rank = op.operand_count() - 2;
         let mut axes = Vec::new();
         for axis in 0..rank {
@@ -95,19 +95,12 @@ impl<'c> Partition<'c> {
             axes.push((self.elements(at, &spread), extent));
         }
         let values = self.elements(vector, &from);
-        let bit = self.ir.ty("i1");
-        // As numbers without sign, so that both sides are asked for at once.
-        let below = [("predicate", self.ir.i64(BELOW))];
-        // Where an element lies, and whether that is inside.
-        let place = |this: &mut Self, value: usize| {
+        // Where an element lies, and whether that is inside: as numbers without sign, so that both sides are asked for at once.
+        let place = |this: &Self, value: usize| {
             let at: Vec<IrValue<'c>> = axes.iter().map(|(places, _)| places[value]).collect();
-            let inside = axes.iter().map(|(places, extent)| {
-                let operands = [places[value], *extent];
-                this.ir.value(ArithOp::Cmpi, &operands, &below, bit)
-            });
-            let all = inside
-                .reduce(|so_far, holds| this.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit));
-            (at, all.unwrap_or_else(|| this.ir.constant(1, "i1")))
+            let sides = at.iter().zip(&axes);
+            let inside = this.all(sides.map(|(at, (_, end))| cmpi(&this.ir, BELOW, *at, *end)));
+            (at, inside)
         };
         if self.scatter_vectors(op, &from, &values, place)? {
             return Ok(());

@@ -36,11 +36,10 @@ use super::known_ops::{checked_ops, is_of_elements};
 use super::pingpong;
 use super::registers::{for_bits, peak};
 use super::specialize_warps::CONSUMERS;
-use super::types::Failed;
+use super::types::{Failed, update_of};
 use crate::passes::expand_signature::{Sharing, expand_kernel};
 use crate::passes::ir_utils::{
-    Kernel, blocks, for_each_kernel, function_block_size, operand, present, replace_all_uses,
-    string_attribute, users,
+    Kernel, blocks, for_each_kernel, function_block_size, operand, present, replace_all_uses, users,
 };
 use crate::passes::kernel_abi::{blocks_of_tile, min_blocks};
 use crate::passes::user_error::of_semantics;
@@ -50,7 +49,7 @@ use cutec_dialects::builder::{
     result_of, results_of, value_key,
 };
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, registers_of_thread};
 use cutec_dialects::tile::{TileLayout, TileType};
@@ -321,8 +320,8 @@ impl<'c> Partition<'c> {
         let value = match (kind, &result) {
             (TileOp::Load, Some(to)) => self.load(op, to).map_err(illegal)?,
             (TileOp::Store, None) => {
-                match string_attribute(op, "atomic") {
-                    Some(kind) => self.update(op, &kind),
+                match update_of(op) {
+                    Some(kind) => self.update(op, kind),
                     None => self.store(op),
                 }
                 .map_err(illegal)?;
@@ -443,6 +442,14 @@ impl<'c> Partition<'c> {
         let spread =
             spread.ok_or_else(|| SemError::Illegal("takes a tile that nothing defines".into()))?;
         Ok((value, spread))
+    }
+
+    /// Whether all conditions hold.
+    fn all(&self, conditions: impl IntoIterator<Item = IrValue<'c>>) -> IrValue<'c> {
+        let bit = self.ir.ty("i1");
+        let both = |a, b| self.ir.value(ArithOp::Andi, &[a, b], &[], bit);
+        let all = conditions.into_iter().reduce(both);
+        all.unwrap_or_else(|| self.ir.constant(1, "i1"))
     }
 
     fn barrier(&self) {

@@ -123,3 +123,9 @@ pub(super) fn value_places(spread: &Spread, axis: usize) -> Result<Vec<i64>, Sem
     };
     Ok((0..spread.values()).map(place).collect())
 }
+
+/// The same along each axis.
+pub(super) fn all_places(spread: &Spread) -> Result<Vec<Vec<i64>>, SemError> {
+    let axes = 0..spread.tile.shape.len();
+    axes.map(|axis| value_places(spread, axis)).collect()
+}

@@ -5,7 +5,7 @@
 //! size a tensor has is often known only when it runs: then both ways are there, and its size decides.
 use super::super::coordinate::extent;
 use super::super::emits::Emits;
-use super::super::types::{tensor_of, view_of};
+use super::super::types::{tensor_of, update_of, view_of};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{AT_MOST, NOT_EQUAL, cmpi};
 use crate::passes::ir_utils::{blocks, defining_op, operations, parent};
@@ -170,7 +170,7 @@ impl<'c> Partition<'c> {
     fn size_of_updated(&self, op: IrOp<'c>, view: IrValue<'c>) -> Option<Option<i64>> {
         let (layout, tensor) = (view_of(view)?.layout, tensor_of(view)?);
         let layout = layout.inner();
-        let how = |op| tile::Scatter::of(op).map(|scatter| (scatter.view(), scatter.atomic()));
+        let how = |op| tile::Scatter::of(op).map(|scatter| (scatter.view(), update_of(op)));
         let alone = self.operations.iter().all(|other| {
             let waits = matches!(
                 TileOp::of(*other),

@@ -5,9 +5,9 @@ use super::super::emits::Emits;
 use super::super::gathers::{Index, Vector};
 use super::super::shifts::{Origin, Shift};
 use super::edges::neighbours;
-use super::place::value_places;
+use super::place::all_places;
 use super::{Partition, Spread};
-use crate::passes::cmpi::BELOW;
+use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::ir_utils::{hints_of, present, same_block};
 use cutec_dialects::atoms::{CopyAtom, UniversalCopy};
 use cutec_dialects::builder::{IrOp, IrValue};
@@ -151,23 +151,18 @@ impl<'c> Partition<'c> {
         place: &[i64],
         count: i64,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        let (bit, i32_type) = (self.ir.ty("i1"), self.ir.ty("i32"));
-        let mut inside = None;
+        let i32_type = self.ir.ty("i32");
+        let mut inside = Vec::new();
         for (axis, offset) in place.iter().enumerate() {
             let (first, extent) = overlap.axes[axis];
-            let holds = *overlap.inside.entry((axis, *offset)).or_insert_with(|| {
+            inside.push(*overlap.inside.entry((axis, *offset)).or_insert_with(|| {
                 let offset = self.ir.constant(*offset, "i32");
                 let at = self
                     .ir
                     .value(ArithOp::Addi, &[first, offset], &[], i32_type);
                 // As numbers without sign, so that both sides are asked for at once.
-                let below = [("predicate", self.ir.i64(BELOW))];
-                self.ir.value(ArithOp::Cmpi, &[at, extent], &below, bit)
-            });
-            inside = Some(match inside {
-                None => holds,
-                Some(so_far) => self.ir.value(ArithOp::Andi, &[so_far, holds], &[], bit),
-            });
+                cmpi(&self.ir, BELOW, at, extent)
+            }));
         }
         let elem = overlap.elem;
         let layout = AnyLayout::Plain(Layout::contiguous(count));
@@ -175,7 +170,7 @@ impl<'c> Partition<'c> {
         let vector = Vector {
             view: overlap.from,
             at: place.iter().copied().map(Index::Known).collect(),
-            inside: inside.unwrap_or_else(|| self.ir.constant(1, "i1")),
+            inside: self.all(inside),
         };
         let atom = CopyAtom {
             hints: hints_of(op),
@@ -208,10 +203,7 @@ impl Overlap<'_> {
 
 /// Where the values of a thread lie in a tile, from the thread's place in one without offsets.
 fn places(shift: &Shift, to: &Spread) -> Result<Vec<Vec<i64>>, SemError> {
-    let axes = 0..to.tile.shape.len();
-    let along: Vec<Vec<i64>> = axes
-        .map(|axis| value_places(to, axis))
-        .collect::<Result<_, _>>()?;
+    let along = all_places(to)?;
     let place = |value: usize| {
         let axes = along.iter().zip(&shift.offsets);
         axes.map(|(places, offset)| places[value] + offset)

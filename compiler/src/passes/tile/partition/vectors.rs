@@ -2,7 +2,7 @@
 //!
 //! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of a map are left out.
 use super::super::emits::Emits;
-use super::place::value_places;
+use super::place::all_places;
 use super::{Partition, Spread, spread_of};
 use crate::passes::ir_utils::{blocks, defining_op, present};
 use crate::passes::tile::gathers::{Index, Vector, Vectors, element};
@@ -97,7 +97,7 @@ impl<'c> Partition<'c> {
         op: IrOp<'c>,
         from: &Spread,
         values: &[IrValue<'c>],
-        places: impl Fn(&mut Self, usize) -> (Vec<IrValue<'c>>, IrValue<'c>),
+        places: impl Fn(&Self, usize) -> (Vec<IrValue<'c>>, IrValue<'c>),
     ) -> Result<bool, SemError> {
         let view = present(tile::Scatter::of(op))?.view();
         let Some((vectors, lanes)) = self.vectors(op, from)? else {
@@ -137,9 +137,7 @@ impl<'c> Partition<'c> {
         let Some(vectors) = Vectors::said(op, spread.tile.elem).filter(has) else {
             return Ok(None);
         };
-        let places: Vec<Vec<i64>> = (0..shape.len())
-            .map(|axis| value_places(spread, axis))
-            .collect::<Result<_, _>>()?;
+        let places = all_places(spread)?;
         let mut lanes: Vec<usize> = (0..spread.values() as usize).collect();
         lanes.sort_by_key(|lane| {
             let across = |axis: &usize| *axis != vectors.fast;
