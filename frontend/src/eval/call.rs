@@ -1,5 +1,6 @@
 //! Calls: functions of the program, conversions, built-ins, methods.
 
+use super::builtins::Operator;
 use super::exits::returns_by_flag;
 use super::stmt::{Flow, Place};
 use super::values::Value;
@@ -147,6 +148,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Type(elem) => self.conversion(*elem, call),
             Value::Builtin(builtin) => builtins::call(self, builtin, call),
             other => {
+                if let Some(operator) = Operator::of(other) {
+                    return builtins::call_operator(self, operator, call);
+                }
                 let message = format!("{} cannot be called", other.describe());
                 let (span, label) = (call.name_span, "not a function");
                 let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, label);

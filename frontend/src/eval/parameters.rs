@@ -1,9 +1,9 @@
 //! Values of a kernel's compile-time parameters: what `-D`, a test or a host gives, as text, or the default.
 //!
 //! A text is a number, a bool, a type, a tuple of these, or the name of a function: one of the program, or a built-in. It is a
-//! function where the default is one, and then it takes as many arguments as that.
+//! function, or an operator of reductions, where the default is one, and then it takes as many arguments as that.
 
-use super::builtins::{self, table};
+use super::builtins::{self, Operator, table};
 use super::values::{Value, elem_name, elem_of, notation};
 use super::{Evaluator, Result};
 use crate::ast::{Function, ItemKind, Kernel, StaticParam};
@@ -62,9 +62,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.diagnostics.truncate(reported);
         }
         match default {
-            Ok(default @ (Value::Function(_) | Value::Builtin(_))) => {
-                self.chosen_function(param, text, &default)
-            }
+            Ok(default) if is_function(&default) => self.chosen_function(param, text, &default),
             default => match (known, default, builtins::lookup(text)) {
                 (Some(value), ..) => Ok(value),
                 // A word that a built-in takes, as a type may be.
@@ -81,7 +79,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.at_compile_time(|this| this.static_value("a default", default))
     }
 
-    /// The function that a file sees, or the built-in one, of a name.
+    /// The function that a file sees, or the built-in one or operator, of a name.
     fn function_named(&self, name: &str, file: FileId) -> Option<Value<'c, 'a>> {
         if let Some(ItemKind::Function(function)) = self.items.get(name, file) {
             return Some(Value::Function(function));
@@ -90,7 +88,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Builtin(name) if !table::functions(name).is_empty() => {
                 Some(Value::Builtin(name))
             }
-            _ => None,
+            operator => Operator::of(&operator).map(|_| operator),
         }
     }
 
@@ -112,7 +110,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let Some(chosen) = self.function_named(text, param.span.file) else {
             let functions = self.items.names(param.span.file, &["fn"]);
-            let help = match (closest(text, functions), stdlib::file_of(text)) {
+            let operators = Operator::of(default).map_or(&[][..], |_| Operator::NAMES);
+            let all = functions.chain(operators.iter().copied());
+            let help = match (closest(text, all), stdlib::file_of(text)) {
                 (_, Some(file)) => Some(format!(
                     "it is in the standard library: `import \"{file}\";`"
                 )),
@@ -133,11 +133,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Value::Function(function) => {
                     format!("takes {}", arguments(function))
                 }
-                other => {
-                    let form = table::functions(&shown(other)).into_iter().next();
-                    let form = form.map_or_else(|| text.to_owned(), |form| form.signature());
-                    format!("is called `{form}`")
-                }
+                other => match table::functions(&shown(other)).first() {
+                    Some(form) => format!("is called `{}`", form.signature()),
+                    // An operator of reductions.
+                    None => "takes 2 arguments".to_owned(),
+                },
             };
             let message = format!("`-D {name}={text}`: `{text}` {found}");
             let mut diagnostic = Diagnostic::error(codes::BAD_DEFINE, param.span, message, label);
@@ -161,7 +161,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
-/// Whether a function may be called with so many arguments and nothing else.
+/// Whether a value is called as a function: one of the program, a built-in, or an operator of reductions.
+fn is_function(value: &Value<'_, '_>) -> bool {
+    matches!(value, Value::Function(_) | Value::Builtin(_)) || Operator::of(value).is_some()
+}
+
 /// Whether a function can be called as another one of the program is: with as many arguments, and with the compile-time
 /// arguments that one needs at least.
 fn callable_as(function: &Value<'_, '_>, other: &Function) -> bool {
@@ -177,6 +181,9 @@ fn callable_as(function: &Value<'_, '_>, other: &Function) -> bool {
                 && forms
                     .iter()
                     .any(|form| form.takes_like(other.params.len(), &[]))
+        }
+        operator if Operator::of(operator).is_some() => {
+            required(other) == 0 && other.params.len() == 2
         }
         _ => false,
     }

@@ -61,7 +61,7 @@ pub(super) use builtin::{AtPlace, CallAtPlace, Lowering, Register, arg, named};
 pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
 pub use elementary::Elementary;
 pub use operator::Operator;
-pub(super) use reduce::{combine, combiner, flatten, rebuild};
+pub(super) use reduce::{call_operator, combine, combiner, flatten, rebuild};
 pub use table::{FAMILIES, Family, all, methods_of, named as entries, names};
 pub(crate) use tma::tma_atom;
 pub(super) use unflatten::integer;

@@ -90,17 +90,39 @@ pub(in crate::eval) fn combiner<'c, 'a>(
     let combiner = match &how.value {
         Value::Function(function) => Combiner::Function(function, how.expr),
         value => match Operator::of(value) {
-            Some(Operator::Add) => Combiner::Operator(BinaryOp::Add),
-            Some(Operator::Mul) => Combiner::Operator(BinaryOp::Mul),
-            Some(Operator::And) => Combiner::Operator(BinaryOp::BitAnd),
-            Some(Operator::Or) => Combiner::Operator(BinaryOp::BitOr),
-            Some(Operator::Xor) => Combiner::Operator(BinaryOp::BitXor),
-            Some(Operator::Min) => Combiner::Extreme(true),
-            Some(Operator::Max) => Combiner::Extreme(false),
+            Some(operator) => operator.into(),
             None => return not_a_combiner(ev, how),
         },
     };
     Ok(combiner)
+}
+
+impl From<Operator> for Combiner<'_> {
+    fn from(operator: Operator) -> Self {
+        match operator {
+            Operator::Add => Combiner::Operator(BinaryOp::Add),
+            Operator::Mul => Combiner::Operator(BinaryOp::Mul),
+            Operator::And => Combiner::Operator(BinaryOp::BitAnd),
+            Operator::Or => Combiner::Operator(BinaryOp::BitOr),
+            Operator::Xor => Combiner::Operator(BinaryOp::BitXor),
+            Operator::Min => Combiner::Extreme(true),
+            Operator::Max => Combiner::Extreme(false),
+        }
+    }
+}
+
+/// `add(a, b)`: an operator of reductions as a function of two values.
+pub(in crate::eval) fn call_operator<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    operator: Operator,
+    call: &Call<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    ev.check_args(call, 2..=2, &[], 0..=0, &[])?;
+    let (Some(a), Some(b)) = (call.arg(0), call.arg(1)) else {
+        return Err(Stop::Reported);
+    };
+    let [a, b] = [a, b].map(|arg| (arg.value.clone(), arg.expr.span));
+    apply(ev, operator.into(), a, b, call.span)
 }
 
 fn not_a_combiner<'c, 'a, T>(ev: &mut Evaluator<'c, 'a>, how: &ArgValue<'c, 'a>) -> Result<T> {
@@ -137,11 +159,22 @@ pub(in crate::eval) fn combine<'c, 'a>(
             let parts = pairs.map(|(a, b)| combine(ev, combiner, a, b, span));
             Ok(Value::Tuple(parts.collect::<Result<_>>()?))
         }
-        (a, b) => match combiner {
-            Combiner::Operator(op) => ev.binary(op, (a, span), (b, span), span),
-            Combiner::Extreme(smaller) => extreme_of(ev, smaller, (a, span), (b, span), span),
-            Combiner::Function(..) => Err(Stop::Reported),
-        },
+        (a, b) => apply(ev, combiner, (a, span), (b, span), span),
+    }
+}
+
+/// What an operator makes of two values.
+fn apply<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    combiner: Combiner<'a>,
+    a: (Value<'c, 'a>, Span),
+    b: (Value<'c, 'a>, Span),
+    span: Span,
+) -> Result<Value<'c, 'a>> {
+    match combiner {
+        Combiner::Operator(op) => ev.binary(op, a, b, span),
+        Combiner::Extreme(smaller) => extreme_of(ev, smaller, a, b, span),
+        Combiner::Function(..) => Err(Stop::Reported),
     }
 }
 
