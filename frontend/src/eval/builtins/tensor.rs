@@ -30,7 +30,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .takes(&[X, arg("coordinate", Kind::Coordinate)]),
     Builtin::new("view", Lowering::Call(view_as), "What begins where a tensor does, under another layout.")
         .takes(&[X, arg("layout", Kind::Layout)]),
-    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type; of a number or a tile its bits as numbers of another type of that width, of a tile also as several narrower ones along its last axis, which `order` permutes.").generic(TYPE).takes(&[arg("x", Kind::Any), named("order", Kind::Layout, "…")]),
+    Builtin::new("recast", Lowering::Call(recast), "The same memory as elements of another type; of a number, a vector or a tile its bits as numbers of another type of that width, of a tile also as several narrower ones along its last axis, which `order` permutes.").generic(TYPE).takes(&[arg("x", Kind::Any), named("order", Kind::Layout, "…")]),
     Builtin::new("identity", Lowering::Call(identity), "The tensor of coordinates: each element is its own.")
         .takes(&[arg("shape", Kind::Shape)]),
     Builtin::new("in_bounds", Lowering::Call(in_bounds), "The predicate of a copy: which coordinates lie within a shape.")
@@ -67,7 +67,7 @@ fn view_as<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
     ev.under_layout(tensor, layout, "view", call.span)
 }
 
-/// `recast<i32>(x)` of a number, or of all of a tile: its bits as a number of another type.
+/// `recast<i32>(x)` of a number, or of all of a tile or a vector: its bits as a number of another type.
 fn recast_number<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     (elem, number): (Elem, &Value<'c, 'a>),
@@ -77,6 +77,7 @@ fn recast_number<'c, 'a>(
     let old = match number {
         Value::Tile(tile) => tile.elem,
         Value::Scalar(scalar) => scalar.elem,
+        Value::Vector(vector) => vector.elem,
         Value::Typed(_, elem) => *elem,
         other => return ev.expected("a tensor, or a number with a type", other, span),
     };
@@ -100,6 +101,15 @@ fn recast_number<'c, 'a>(
         Value::Tile(_) => ev.map_tiles(vec![(number.clone(), span)], span, |ev, of| {
             bits_of(ev, &of[0])
         }),
+        Value::Vector(vector) => {
+            let ir = ev.ir(span)?;
+            let ty = ir.vector_type(vector.len, ir.ty(elem.value_type()));
+            let bits = match elem.value_type() == old.value_type() {
+                true => vector.ir,
+                false => ir.value(ArithOp::Bitcast, &[vector.ir], &[], ty),
+            };
+            Ok(number_or_vector(bits, elem, Some(vector.len)))
+        }
         _ => bits_of(ev, number),
     }
 }
