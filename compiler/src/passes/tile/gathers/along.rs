@@ -249,6 +249,7 @@ impl<'c> Neighbours<'c> {
             return same.then_some(Along::same(1, false));
         };
         let (a, b) = (self.number(one, depth - 1)?, self.number(other, depth - 1)?);
+        let is_one = |value| constant_of(value) == Some(1);
         let non_negative = a.non_negative && b.non_negative;
         let whole = |along: Along| along.divisor % vector == 0;
         match kind {
@@ -263,6 +264,8 @@ impl<'c> Neighbours<'c> {
                 divisor: gcd(a.divisor, b.divisor),
                 non_negative: false,
             }),
+            ArithOp::Muli if is_one(one) => Some(b),
+            ArithOp::Muli | ArithOp::Divsi | ArithOp::Divui if is_one(other) => Some(a),
             ArithOp::Muli if !a.steps && !b.steps => Some(Along::same(
                 a.divisor.saturating_mul(b.divisor),
                 non_negative,
