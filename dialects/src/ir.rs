@@ -12,7 +12,8 @@ use melior::{
     Context, StringRef,
     dialect::DialectRegistry,
     ir::{
-        Attribute, Location, Module, ValueLike, attribute::TypeAttribute, operation::OperationLike,
+        Attribute, AttributeLike, Location, Module, ValueLike, attribute::TypeAttribute,
+        operation::OperationLike,
     },
 };
 use mlir_sys::{
@@ -239,6 +240,7 @@ pub fn attrs_in<'c>(
             ))
         })?;
     }
+    attrs.fill = attribute("fill").map(|fill| fill.r#type().to_string());
     Ok(attrs)
 }
 
@@ -307,6 +309,8 @@ fn ir_attributes<'c>(
         operand,
         kind,
         hints,
+        // Its value is known to who builds the operation.
+        fill: _,
         result: _,
     } = attrs;
     let mut found = Vec::new();

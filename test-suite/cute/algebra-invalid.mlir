@@ -89,6 +89,33 @@ func.func @predicate_crosses(%a: !cute.memref<f32, gmem, align<16>, "(4,2):(1,4)
 
 // -----
 
+func.func @fill_to_memory(%a: !cute.memref<f32, gmem, align<16>, "4:1">, %b: !cute.memref<f32, rmem, align<16>, "4:1">, %p: !cute.memref<i1, rmem, align<16>, "1:0">) {
+  %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+  // expected-error@+1 {{expects a universal copy from memory to registers, with a predicate, beside `fill`}}
+  cute.copy(%atom, %b, %a, %p) {fill = 1.0 : f32} : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, rmem, align<16>, "4:1">, !cute.memref<f32, gmem, align<16>, "4:1">, !cute.memref<i1, rmem, align<16>, "1:0">
+  return
+}
+
+// -----
+
+func.func @fill_everywhere(%a: !cute.memref<f32, gmem, align<16>, "4:1">, %b: !cute.memref<f32, rmem, align<16>, "4:1">) {
+  %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+  // expected-error@+1 {{expects a universal copy from memory to registers, with a predicate, beside `fill`}}
+  cute.copy(%atom, %a, %b) {fill = 1.0 : f32} : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, gmem, align<16>, "4:1">, !cute.memref<f32, rmem, align<16>, "4:1">
+  return
+}
+
+// -----
+
+func.func @fill_type(%a: !cute.memref<f32, gmem, align<16>, "4:1">, %b: !cute.memref<f32, rmem, align<16>, "4:1">, %p: !cute.memref<i1, rmem, align<16>, "1:0">) {
+  %atom = cute.static : !cute_nvgpu.atom.universal_copy<f32, 128 b>
+  // expected-error@+1 {{expects a number of f32 as `fill`, but got one of f16}}
+  cute.copy(%atom, %a, %b, %p) {fill = 1.0 : f16} : !cute_nvgpu.atom.universal_copy<f32, 128 b>, !cute.memref<f32, gmem, align<16>, "4:1">, !cute.memref<f32, rmem, align<16>, "4:1">, !cute.memref<i1, rmem, align<16>, "1:0">
+  return
+}
+
+// -----
+
 func.func @tile_beyond(%a: !cute.memref<f32, gmem, align<16>, "(128,32):(32,1)">, %t: i32) {
   %copy = cute.static : !cute.tiled_copy<!cute_nvgpu.atom.universal_copy<f32, 128 b>, layout_copy_tv = <"((16,8),4):((32,1),8)">, tiler_mn = <"[8:1;64:1]">>
   // expected-error@+1 {{the tiled copy covers 64 elements of mode 1, which does not divide the 32 of (128,32)}}

@@ -6,7 +6,7 @@ use super::tma_desc::{tma_desc_place, tma_desc_update};
 use super::vectors::{has_values, offsets_of, unrollable, vector_type};
 use super::view::in_whole_bytes;
 use super::{Attrs, SemError, count_error, integers, operand_error};
-use crate::atoms::{CopyAtom, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
+use crate::atoms::{CopyAtom, CopyOp, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
 use crate::elem::{Elem, Space};
 use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
@@ -41,7 +41,7 @@ pub struct CopyPlan {
     pub pred: Option<Predicate>,
 }
 
-/// Where it is false, a copy writes zeros to shared memory and registers and nothing to global memory.
+/// Where it is false, a copy writes zeros to shared memory, zeros or its `fill` to registers, and nothing to global memory.
 #[derive(Clone, Debug)]
 pub enum Predicate {
     /// A view of booleans: the offset for each instruction.
@@ -130,6 +130,24 @@ pub(super) fn evaluate(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<Va
     }
 }
 
+/// Whether a copy can write a number of a type to registers where its predicate is false.
+fn fills(plan: &CopyPlan, fill: &str) -> Result<(), SemError> {
+    let [from, to] = &plan.views;
+    let to_registers = to.ptr.space == Space::Rmem && from.ptr.space != Space::Rmem;
+    if plan.pred.is_none() || !to_registers || !matches!(plan.atom.op, CopyOp::UniversalCopy(_)) {
+        let message =
+            "expects a universal copy from memory to registers, with a predicate, beside `fill`";
+        return Err(SemError::Illegal(message.into()));
+    }
+    let elem = to.ptr.elem.value_type();
+    match fill == elem {
+        true => Ok(()),
+        false => Err(SemError::Illegal(format!(
+            "expects a number of {elem} as `fill`, but got one of {fill}"
+        ))),
+    }
+}
+
 /// Whether memory of a static layout can be had: something, not too much, and nothing before its start.
 pub(super) fn allocatable(layout: &AnyLayout) -> Result<(), SemError> {
     let size = layout::cosize_any(layout)?.as_static();
@@ -202,7 +220,11 @@ pub fn check(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<(), SemError
             bulk_prefetch_plan(atom, source).map(|_| ())
         }
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) if pred.len() <= 2 => {
-            copy_plan(atom, src, dst, pred).map(|_| ())
+            let plan = copy_plan(atom, src, dst, pred)?;
+            match &attrs.fill {
+                Some(fill) => fills(&plan, fill),
+                None => Ok(()),
+            }
         }
         (CuteOp::Copy, _) => count_error("3 to 5", operands.len()),
         (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => {

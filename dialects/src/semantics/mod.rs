@@ -55,6 +55,8 @@ pub struct Attrs {
     pub kind: Option<AtomicKind>,
     /// `hints`: what accesses to global memory ask of the caches.
     pub hints: Hints,
+    /// `fill`: the type of the number that a copy writes to registers where its predicate is false, in place of zeros.
+    pub fill: Option<String>,
     /// The declared result, for constructors whose static part stands in the type.
     pub result: Option<Val>,
 }

@@ -1,5 +1,6 @@
 //! Copies: one instruction of the atom for each vector.
 use super::Lowering;
+use super::predicated::Guard;
 use cutec_dialects::atoms::{Cache, CopyOp, CpAsync, Ldmatrix, Matrices, Stmatrix};
 use cutec_dialects::builder::{IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Space;
@@ -13,7 +14,11 @@ use cutec_layout::Int;
 use melior::ir::{Attribute, ValueLike};
 
 impl<'c> Lowering<'c> {
-    pub(super) fn copy(&mut self, operands: &[Val]) -> Result<(), SemError> {
+    pub(super) fn copy(
+        &mut self,
+        operands: &[Val],
+        fill: Option<Attribute<'c>>,
+    ) -> Result<(), SemError> {
         let [atom, src, dst, pred @ ..] = operands else {
             return Err(SemError::Illegal("copy takes an atom and two views".into()));
         };
@@ -27,6 +32,10 @@ impl<'c> Lowering<'c> {
             _ => None,
         };
         self.hints = plan.atom.hints;
+        let fill = fill.map(|fill| {
+            let (ir, elem) = (&self.emitter.ir, dst.ptr.elem);
+            self.stored(elem, ir.number(fill, ir.number_type(elem)), None)
+        });
         for step in 0..plan.src.starts.len() {
             let pred = match (&plan.pred, pred.first()) {
                 (Some(Predicate::Mask(offsets)), Some(Val::View(mask))) => {
@@ -37,7 +46,8 @@ impl<'c> Lowering<'c> {
                     .map(|bounds| self.within(bounds, &coords[step])),
                 _ => None,
             };
-            self.copy_step(&plan, step, src, dst, pred)?;
+            let guard = pred.map(|pred| Guard { pred, fill });
+            self.copy_step(&plan, step, src, dst, guard)?;
         }
         Ok(())
     }
@@ -55,13 +65,14 @@ impl<'c> Lowering<'c> {
         step: usize,
         src: &View,
         dst: &View,
-        pred: Option<IrValue<'c>>,
+        guard: Option<Guard<'c>>,
     ) -> Result<(), SemError> {
         let (from, to) = (&plan.src.starts[step], &plan.dst.starts[step]);
+        let pred = guard.map(|guard| guard.pred);
         match plan.atom.op {
-            CopyOp::UniversalCopy(_) => match pred {
+            CopyOp::UniversalCopy(_) => match guard {
                 None => self.move_vector(plan, src, from, dst, to),
-                Some(pred) => self.move_guarded(plan, src, from, dst, to, pred),
+                Some(guard) => self.move_guarded(plan, src, from, dst, to, guard),
             },
             CopyOp::CpAsync(copy) => {
                 let (from, to) = (self.address(src, from), self.address(dst, to));
@@ -84,7 +95,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// Moves a vector where the predicate holds. Elsewhere the destination
-    /// becomes zero, or stays as it is in global memory.
+    /// becomes zero or what fills it, or stays as it is in global memory.
     fn move_guarded(
         &mut self,
         plan: &CopyPlan,
@@ -92,8 +103,9 @@ impl<'c> Lowering<'c> {
         from: &Int,
         dst: &View,
         to: &Int,
-        pred: IrValue<'c>,
+        guard: Guard<'c>,
     ) -> Result<(), SemError> {
+        let pred = guard.pred;
         let sources = moved(&offsets_of(&plan.src.vector)?, from);
         let targets = moved(&offsets_of(&plan.dst.vector)?, to);
         let count = sources.len() as i64;
@@ -108,7 +120,7 @@ impl<'c> Lowering<'c> {
                 let zero = ir.value(LlvmOp::MlirZero, &[], &[], value.r#type());
                 ir.value(ArithOp::Select, &[pred, value, zero], &[], value.r#type())
             }
-            _ => self.load_special(src, from, count, Some(pred)),
+            _ => self.load_special(src, from, count, Some(guard)),
         };
         match dst.ptr.space {
             Space::Gmem => self.store_special(dst, to, count, value, Some(pred)),

@@ -12,7 +12,6 @@ use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, ScfOp};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::value::Val;
-use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
 
 /// The attribute of such a branch.
@@ -77,21 +76,14 @@ impl<'c> Lowering<'c> {
             .map(|value| self.operand(value))
             .collect::<Result<_, _>>()?;
         self.hints = super::hints_of(load);
-        let loaded = match operands.as_slice() {
+        let other = other.filter(|other| !is_zero(*other));
+        match operands.as_slice() {
             [Val::View(view), coord] if view.ptr.space == Space::Gmem => {
-                self.load_guarded(view, coord, condition)?
+                self.load_guarded(view, coord, condition, other)
             }
-            _ => {
-                return Err(SemError::Illegal(
-                    "a guarded load is one of global memory".into(),
-                ));
-            }
-        };
-        let Some(other) = other.filter(|other| !is_zero(*other)) else {
-            return Ok(loaded);
-        };
-        let ir = &self.emitter.ir;
-        let operands = [condition, loaded, other];
-        Ok(ir.value(ArithOp::Select, &operands, &[], loaded.r#type()))
+            _ => Err(SemError::Illegal(
+                "a guarded load is one of global memory".into(),
+            )),
+        }
     }
 }

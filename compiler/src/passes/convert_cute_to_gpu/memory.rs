@@ -1,5 +1,6 @@
 //! Storage, loads and stores.
 use super::super::emit::Emitter;
+use super::predicated::Guard;
 use super::promote_fragments::Slot;
 use super::unroll_vectors::PART;
 use super::vectors::{Vectors, common_vectors};
@@ -134,20 +135,27 @@ impl<'c> Lowering<'c> {
         Ok(self.as_values(view.ptr.elem, loaded, None))
     }
 
-    /// The element at a coordinate where a condition holds, else 0.
+    /// The element at a coordinate where a condition holds, else another number, or 0.
     pub(super) fn load_guarded(
         &mut self,
         view: &View,
         coord: &Val,
-        condition: IrValue<'c>,
+        pred: IrValue<'c>,
+        other: Option<IrValue<'c>>,
     ) -> Result<IrValue<'c>, SemError> {
         let offset = element_offset(view, &coordinate(coord)?)?;
-        let loaded = self.load_special(view, &offset, 1, Some(condition));
+        let fill = other.map(|other| self.stored(view.ptr.elem, other, None));
+        let loaded = self.load_special(view, &offset, 1, Some(Guard { pred, fill }));
         Ok(self.as_values(view.ptr.elem, loaded, None))
     }
 
     /// What is stored for a value, or a vector of `count`: a byte for a predicate.
-    fn stored(&self, elem: Elem, value: IrValue<'c>, count: Option<usize>) -> IrValue<'c> {
+    pub(super) fn stored(
+        &self,
+        elem: Elem,
+        value: IrValue<'c>,
+        count: Option<usize>,
+    ) -> IrValue<'c> {
         match elem {
             Elem::I1 => self.resized(ArithOp::Extui, value, "i8", count),
             _ => value,

@@ -342,7 +342,7 @@ impl<'c> Lowering<'c> {
                 return match operands.split_first() {
                     Some((Val::TmaAtom(atom), rest)) => self.tma_copy(op, atom, rest),
                     Some((Val::BulkCopy(atom), rest)) => self.bulk_copy(atom, rest),
-                    _ => self.copy(&operands),
+                    _ => self.copy(&operands, op.attribute("fill").ok()),
                 };
             }
             CuteOp::Prefetch => {

@@ -88,15 +88,23 @@ fn space(space: Space) -> (&'static str, &'static str) {
     }
 }
 
+/// The predicate of an access.
+#[derive(Clone, Copy)]
+pub(super) struct Guard<'c> {
+    pub(super) pred: IrValue<'c>,
+    /// What each element is where it is false, as it lies in memory: zero, if nothing else.
+    pub(super) fill: Option<IrValue<'c>>,
+}
+
 impl<'c> Lowering<'c> {
-    /// Loads `count` contiguous elements, or zeros where there is a predicate and it is false, with the
+    /// Loads `count` contiguous elements, or what a guard has for them where there is one and it does not hold, with the
     /// hints of the operation at hand.
     pub(super) fn load_special(
         &mut self,
         view: &View,
         inside: &Int,
         count: i64,
-        pred: Option<IrValue<'c>>,
+        guard: Option<Guard<'c>>,
     ) -> IrValue<'c> {
         let bytes = count * view.ptr.elem.bytes();
         let access = Access::of(bytes);
@@ -105,12 +113,24 @@ impl<'c> Lowering<'c> {
         let n = access.registers;
         let mut inputs = Inputs::after(n);
         let address = inputs.add(address, pointer);
-        let guard = pred.map(|pred| inputs.add(pred, "b"));
-        let guard = guard.map_or(String::new(), |pred| {
-            let zeros: String = (0..n)
-                .map(|at| format!("mov.{} ${at}, 0; ", if bytes < 4 { "b16" } else { "b32" }))
+        // Written before the address is read.
+        let early = if guard.is_some() { "&" } else { "" };
+        let guard = guard.map_or(String::new(), |guard| {
+            let pred = inputs.add(guard.pred, "b");
+            let fill = match guard.fill {
+                Some(fill) => self.repeated(view, fill, count, &access),
+                None => Vec::new(),
+            };
+            let fill: Vec<String> = fill
+                .into_iter()
+                .map(|register| inputs.add(register, access.constraint))
                 .collect();
-            format!("{zeros}@{pred} ")
+            let otherwise = |at: usize| fill.get(at).map_or("0", |name| name);
+            let width = if bytes < 4 { "b16" } else { "b32" };
+            let moves: String = (0..n)
+                .map(|at| format!("mov.{width} ${at}, {}; ", otherwise(at)))
+                .collect();
+            format!("{moves}@{pred} ")
         });
         let hints = self.hints_of_load(view, &mut inputs);
         let text = format!(
@@ -120,8 +140,6 @@ impl<'c> Lowering<'c> {
             access.operands(0),
             hints.operand
         );
-        // Written before the address is read.
-        let early = if pred.is_some() { "&" } else { "" };
         let mut constraints = vec![format!("={early}{}", access.constraint); n];
         constraints.extend(inputs.constraints.iter().map(|letter| letter.to_string()));
         let ir = &self.emitter.ir;
@@ -283,6 +301,25 @@ impl<'c> Lowering<'c> {
         let vector = self.joined_lanes(&registers, whole);
         let ir = &self.emitter.ir;
         ir.value(LlvmOp::Bitcast, &[vector], &[], ty)
+    }
+
+    /// The registers of a vector whose elements are all the same.
+    fn repeated(
+        &mut self,
+        view: &View,
+        element: IrValue<'c>,
+        count: i64,
+        access: &Access,
+    ) -> Vec<IrValue<'c>> {
+        let elements = vec![element; count as usize];
+        let vector = match count {
+            1 => element,
+            _ => {
+                let ty = self.contiguous_type(view.ptr.elem, count);
+                self.joined_lanes(&elements, ty)
+            }
+        };
+        self.registers_of(view, count, access, vector)
     }
 
     /// A vector as registers, the other way round.

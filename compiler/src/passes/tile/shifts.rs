@@ -220,7 +220,7 @@ impl<'c> Begins<'c> {
             a.terms == b.terms && a.constant.abs_diff(b.constant) < extent.unsigned_abs()
         };
         let mut sums = self.sums.iter().zip(&other.sums).zip(&self.shape);
-        let asked = |load| attributes(load, &["hints"]);
+        let asked = |load| attributes(load, &["hints", "fill"]);
         self.view == other.view
             && self.shape == other.shape
             && sums.all(near)

@@ -93,11 +93,21 @@ pub(super) struct Element<'c> {
     pub known: Vec<i64>,
     /// What is asked of the caches.
     pub hints: Hints,
-    /// What there is outside of the tensor: zero.
+    /// What there is outside of the tensor.
     pub outside: Attribute<'c>,
 }
 
 impl Element<'_> {
+    /// Whether there are zeros outside of the tensor, as an asynchronous copy has them.
+    fn is_zero_outside(&self) -> bool {
+        let text = self.outside.to_string();
+        let number = text
+            .split(':')
+            .next()
+            .map(|number| number.trim().parse::<f64>());
+        number == Some(Ok(0.0))
+    }
+
     /// The instruction that reads so many neighbours at once.
     fn read(&self, elem: Elem, count: i64) -> CopyAtom {
         CopyAtom {
@@ -126,7 +136,7 @@ fn writes_on<'a>(
     atoms.filter(|atom| atom.verify().is_ok() && atom.legal_on(target).is_ok())
 }
 
-/// Whether a map reads one element of a tensor where a condition holds, and has a zero elsewhere.
+/// Whether a map reads one element of a tensor where a condition holds, and has a known number elsewhere.
 pub(super) fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
     let body = blocks(map, 0).into_iter().next()?;
     let end = tile::Yield::of(operations(body).pop()?)?;
@@ -139,13 +149,8 @@ pub(super) fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
         let end = operations(block).pop()?;
         defining_op(operands_of(end).next()?)
     };
-    let (load, zero) = (cute::MemrefLoad::of(of_branch(0)?)?, of_branch(1)?);
-    let is_zero = || {
-        let value = zero.attribute("value").ok()?.to_string();
-        let number = value.split(':').next()?.trim().parse::<f64>().ok()?;
-        Some(number == 0.0)
-    };
-    if !ArithOp::Constant.is(zero) || is_zero() != Some(true) {
+    let (load, otherwise) = (cute::MemrefLoad::of(of_branch(0)?)?, of_branch(1)?);
+    if !ArithOp::Constant.is(otherwise) {
         return None;
     }
     let coordinate = operands_of(load.op()).nth(1)?;
@@ -180,7 +185,7 @@ pub(super) fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
         at,
         known,
         hints: hints_of(load.op()),
-        outside: zero.attribute("value").ok()?,
+        outside: otherwise.attribute("value").ok()?,
     })
 }
 
@@ -195,7 +200,7 @@ impl<'c> GatheredTile<'c> {
             None => value,
         };
         let map = defining_op(value).filter(|op| TileOp::Map.is(*op))?;
-        let element = element(map)?;
+        let element = element(map).filter(Element::is_zero_outside)?;
         Some(GatheredTile::copied(map, value, element, function))
     }
 
@@ -272,7 +277,7 @@ impl Vectors {
     /// The widest that go to shared memory by `cp.async` along one of some axes; `None` where several elements are not neighbours, or the kernel
     /// writes the tensor.
     pub fn of<'c>(map: IrOp<'c>, axes: &[usize], function: IrOp<'c>) -> Option<Self> {
-        let element = element(map)?;
+        let element = element(map).filter(Element::is_zero_outside)?;
         let tile = tile_of(map, result_of(map, 0)).ok()?;
         if tile.shape.len() != 2 || !read_only(function)(element.view) {
             return None;

@@ -1,4 +1,4 @@
-//! The copy of a vector at a computed place: of one that is gathered from where its first element lies, zeros where that is outside of the tensor; of one
+//! The copy of a vector at a computed place: of one that is gathered from where its first element lies, if that is inside of the tensor; of one
 //! that is scattered to there.
 use super::Index;
 use crate::passes::ir_utils::attributes;
@@ -12,6 +12,7 @@ use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val, View};
 use cutec_layout::{AnyLayout, Layout, Tree, Width};
+use melior::ir::Attribute;
 
 /// A vector that a thread copies.
 pub(in crate::passes::tile) struct Vector<'c> {
@@ -23,19 +24,22 @@ pub(in crate::passes::tile) struct Vector<'c> {
 }
 
 impl<'c> Vector<'c> {
-    /// Begins to copy it to a piece of a stage, for the tile that a map gives.
+    /// Copies it to registers, or begins to copy it to a piece of a stage, for the tile that an operation gives. Outside are zeros, or in registers
+    /// what fills them.
     pub fn copy<E: Emits<'c>>(
         self,
         emit: &E,
         atom: CopyAtom,
         to: IrValue<'c>,
-        map: IrOp<'c>,
+        of: IrOp<'c>,
+        fill: Option<Attribute<'c>>,
     ) -> Result<(), SemError> {
         let (memory, flag) = (self.memory(emit, atom)?, self.flag(emit)?);
-        let ir = emit.ir();
         let atom = emit.constant(Val::CopyAtom(atom))?;
-        let since = attributes(map, &[GATHERED_SINCE]);
-        ir.op(CuteOp::Copy, &[atom, memory, to, flag], &since, &[]);
+        let mut attrs = attributes(of, &[GATHERED_SINCE]);
+        attrs.extend(fill.map(|fill| ("fill", fill)));
+        let operands = [atom, memory, to, flag];
+        emit.ir().op(CuteOp::Copy, &operands, &attrs, &[]);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use cutec_dialects::types::{TypeError, Vars, tiled_copy};
 use cutec_dialects::value::{Val, View};
 use cutec_layout::algebra::{composition, offset_at};
 use cutec_layout::{AnyLayout, Int, Layout, Tiler, Tree};
-use melior::ir::ValueLike;
+use melior::ir::{Attribute, ValueLike};
 
 /// What a thread has of a tile in memory.
 pub(super) struct Part<'c> {
@@ -30,6 +30,8 @@ pub(super) struct Part<'c> {
     pub registers: Layout,
     /// What is asked of the caches.
     hints: Hints,
+    /// What is loaded outside of the bounds, if not zeros.
+    fill: Option<Attribute<'c>>,
 }
 
 /// What a copy does.
@@ -65,22 +67,17 @@ impl<'c> Partition<'c> {
     pub(super) fn load(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let access = present(tile::Load::of(op))?;
         let (view, at) = (access.view(), self.coordinate_of(op)?);
-        let loaded = match self.overlapping(op, to)? {
-            Some(loaded) => loaded,
-            None => {
-                let fragment = self.fragment(to)?;
-                let part = Part {
-                    hints: hints_of(op),
-                    ..self.global(view, &at, to)?
-                };
-                self.copy(&part, fragment, to, Way::Load)?;
-                self.load_vec(fragment, to)?
-            }
-        };
-        match access.fill() {
-            Some(fill) => self.filled(loaded, fill, view, &at, to),
-            None => Ok(loaded),
+        if let Some(loaded) = self.overlapping(op, to)? {
+            return Ok(loaded);
         }
+        let fragment = self.fragment(to)?;
+        let part = Part {
+            hints: hints_of(op),
+            fill: access.fill(),
+            ..self.global(view, &at, to)?
+        };
+        self.copy(&part, fragment, to, Way::Load)?;
+        self.load_vec(fragment, to)
     }
 
     pub(super) fn store(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
@@ -236,6 +233,7 @@ impl<'c> Partition<'c> {
             bounds,
             registers,
             hints: Hints::NONE,
+            fill: None,
         })
     }
 
@@ -309,12 +307,13 @@ impl<'c> Partition<'c> {
         let held = self.cute(CuteOp::Composition, &[fragment, in_registers], &plain)?;
         let atom = self.constant(atom)?;
         let (from, to) = way.sides(memory, held);
-        let mut operands = vec![atom, from, to];
+        let (mut operands, mut attrs) = (vec![atom, from, to], Vec::new());
         if let Some((coordinates, shape)) = part.bounds {
             operands.push(self.cute(CuteOp::Composition, &[coordinates, in_vectors], &plain)?);
             operands.push(shape);
+            attrs.extend(part.fill.map(|fill| ("fill", fill)));
         }
-        self.ir.op(CuteOp::Copy, &operands, &[], &[]);
+        self.ir.op(CuteOp::Copy, &operands, &attrs, &[]);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! What a load says of elements outside of its view.
+//! Which elements of a tile lie inside of its view.
 use super::super::coordinate::{Coordinate, extent, narrowed, width_of};
 use super::place::value_places;
 use super::{Partition, Spread};
@@ -11,25 +11,6 @@ use cutec_layout::Width;
 use melior::ir::{Attribute, ValueLike};
 
 impl<'c> Partition<'c> {
-    /// What lies outside of the view becomes a number.
-    pub(super) fn filled(
-        &mut self,
-        loaded: IrValue<'c>,
-        fill: Attribute<'c>,
-        view: IrValue<'c>,
-        at: &Coordinate<'c>,
-        to: &Spread,
-    ) -> Result<IrValue<'c>, SemError> {
-        let inside = self.inside(view, at, to)?;
-        let elem = self.ir.number_type(to.tile.elem);
-        let number = self.ir.number(fill, elem);
-        let ty = to.vector(&self.ir);
-        let number = self.ir.value(VectorOp::Broadcast, &[number], &[], ty);
-        Ok(self
-            .ir
-            .value(ArithOp::Select, &[inside, loaded, number], &[], ty))
-    }
-
     /// Whether each value of a thread lies inside of the view, as a vector of i1.
     pub(super) fn inside(
         &mut self,

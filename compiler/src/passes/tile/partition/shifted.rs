@@ -143,7 +143,7 @@ impl<'c> Partition<'c> {
         })
     }
 
-    /// So many neighbours from a place on; zeros outside of the tensor, where they lie together.
+    /// So many neighbours from a place on, which lie outside of the tensor together.
     fn of_overlap(
         &mut self,
         op: IrOp<'c>,
@@ -176,7 +176,8 @@ impl<'c> Partition<'c> {
             hints: hints_of(op),
             ..UniversalCopy::of_elements(elem, count)
         };
-        vector.copy(self, atom, fragment, op)?;
+        let fill = present(tile::Load::of(op))?.fill();
+        vector.copy(self, atom, fragment, op, fill)?;
         let ty = self.ir.numbers_type(elem, Some(count));
         let vector = self.ir.value(CuteOp::MemrefLoadVec, &[fragment], &[], ty);
         Ok(self.elements_of(vector, count, elem))

@@ -8,7 +8,7 @@ use crate::passes::ir_utils::{blocks, defining_op, present};
 use crate::passes::tile::gathers::{Index, Vector, Vectors, element};
 use crate::passes::tile::types::{copy_atom_of, fast_axis};
 use cutec_dialects::builder::{IrOp, IrValue, integer_array, operands_of};
-use cutec_dialects::ops::{ArithOp, CuteOp, cute, tile};
+use cutec_dialects::ops::{CuteOp, cute, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::value::Val;
 use cutec_layout::algebra::offset_at;
@@ -47,7 +47,7 @@ impl<'c> Partition<'c> {
                 let lane = lane.ok_or_else(missing)?;
                 let to = this.piece(to, number)?;
                 let of = this.vector(map, &divisors, &spread, lane)?;
-                of.copy(this, atom, to, map)?;
+                of.copy(this, atom, to, map, None)?;
             }
             Ok(())
         })
@@ -65,17 +65,11 @@ impl<'c> Partition<'c> {
         let (vector, count) = (vectors.atom.src_values(), to.values());
         let fragment = self.fragment(to)?;
         let outside = element(map).ok_or_else(missing)?.outside;
-        let ty = to.vector(&self.ir);
-        let outside = self.ir.splat(ty, outside);
-        let outside = self
-            .ir
-            .value(ArithOp::Constant, &[], &[("value", outside)], ty);
-        self.store_vec(outside, fragment)?;
         let pieces = self.pieces(fragment, count, vector)?;
         for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {
             let piece = self.piece(pieces, number)?;
             let of = self.vector(map, &vectors.divisors, to, lanes[0])?;
-            of.copy(self, vectors.atom, piece, map)?;
+            of.copy(self, vectors.atom, piece, map, Some(outside))?;
         }
         let read = self.load_vec(fragment, to)?;
         if lanes.is_sorted() {

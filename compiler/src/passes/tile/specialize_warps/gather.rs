@@ -326,7 +326,7 @@ impl<'c> Role<'_, 'c> {
             let to = self
                 .emit
                 .cute(CuteOp::Slice, &[to, at], &Attrs::default())?;
-            of.copy(self.emit, atom, to, tile.map)?;
+            of.copy(self.emit, atom, to, tile.map, None)?;
         }
         Ok(())
     }
