@@ -47,8 +47,16 @@ pub(super) const EXTRACT_ELEMENT: c_uint = 50;
 pub(super) const INSERT_ELEMENT: c_uint = 51;
 /// `LLVMVectorTypeKind`
 pub(super) const VECTOR_TYPE: c_uint = 13;
+/// `LLVMIntegerTypeKind`
+pub(super) const INTEGER_TYPE: c_uint = 8;
 /// `LLVMPHI`
 pub(super) const PHI: c_uint = 44;
+/// `LLVMBitCast`
+pub(super) const BIT_CAST: c_uint = 41;
+/// `LLVMShl`
+pub(super) const SHL: c_uint = 20;
+/// `LLVMAnd`
+pub(super) const AND: c_uint = 23;
 
 unsafe extern "C" {
     /// Of `dialects/cpp/Lowering.cpp`; null where MLIR has said why not.
@@ -171,5 +179,20 @@ unsafe extern "C" {
         to: *mut Type,
         name: *const c_char,
     ) -> *mut Value;
+    pub(super) fn LLVMBuildZExt(
+        builder: *mut Builder,
+        value: *mut Value,
+        to: *mut Type,
+        name: *const c_char,
+    ) -> *mut Value;
+    pub(super) fn LLVMBuildShl(
+        builder: *mut Builder,
+        value: *mut Value,
+        by: *mut Value,
+        name: *const c_char,
+    ) -> *mut Value;
+    pub(super) fn LLVMConstInt(ty: *mut Type, value: u64, signed: c_int) -> *mut Value;
+    pub(super) fn LLVMConstIntGetZExtValue(constant: *mut Value) -> u64;
+    pub(super) fn LLVMGetIntTypeWidth(ty: *mut Type) -> c_uint;
     pub(super) fn LLVMInsertIntoBuilder(builder: *mut Builder, instruction: *mut Value);
 }

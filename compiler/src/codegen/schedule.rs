@@ -6,7 +6,7 @@
 //! before the first addition and all results behind the last, which took more registers than there are.
 //!
 //! Elements that are taken one by one are made smaller one by one: of a pair the backend would convert the first by itself, and the other in
-//! a register of which nothing writes the first half.
+//! a register of which nothing writes the first half. Nor are two put together that are made larger one by one.
 
 use super::ffi;
 use std::collections::HashMap;
@@ -27,6 +27,7 @@ pub(super) unsafe fn place_conversions(module: *mut ffi::Module) {
             while !block.is_null() {
                 raise_narrowing(builder, block);
                 split_narrowing(builder, block);
+                split_words(builder, block);
                 sink_widening(builder, block);
                 block = ffi::LLVMGetNextBasicBlock(block);
             }
@@ -104,6 +105,102 @@ unsafe fn is_taken_alone(user: Instruction) -> bool {
             && users(user)
                 .iter()
                 .all(|user| ffi::LLVMGetInstructionOpcode(*user) != ffi::INSERT_ELEMENT)
+    }
+}
+
+/// Moves the halves of a word up one by one, as numbers of bf16 become those of f32, where it was put together for nothing else: the backend would put
+/// each half into a word of its own, of which nothing writes the other half.
+///
+/// # Safety
+/// `block` is a block of a live module.
+unsafe fn split_words(builder: *mut ffi::Builder, block: *mut ffi::BasicBlock) {
+    // SAFETY: instructions of this block; what is erased has no users any more, and is no word.
+    unsafe {
+        let words = of_block(block).into_iter();
+        let words: Vec<_> = words.filter_map(|at| Some((at, halves_of(at)?))).collect();
+        for (word, halves) in words {
+            let takers = users(word);
+            let Some(taken) = takers
+                .iter()
+                .map(|user| half_taken(*user, word))
+                .collect::<Option<Vec<usize>>>()
+            else {
+                continue;
+            };
+            let ty = ffi::LLVMTypeOf(word);
+            let by = ffi::LLVMConstInt(ty, 16, 0);
+            for (user, half) in takers.into_iter().zip(taken) {
+                ffi::LLVMPositionBuilderBefore(builder, user);
+                ffi::LLVMSetCurrentDebugLocation2(builder, ffi::LLVMInstructionGetDebugLoc(user));
+                let name = c"".as_ptr();
+                let wide = ffi::LLVMBuildZExt(builder, halves[half], ty, name);
+                let up = ffi::LLVMBuildShl(builder, wide, by, name);
+                ffi::LLVMReplaceAllUsesWith(user, up);
+                ffi::LLVMInstructionEraseFromParent(user);
+            }
+            ffi::LLVMInstructionEraseFromParent(word);
+        }
+    }
+}
+
+/// The two integers of 16 bits that a word is put together of.
+///
+/// # Safety
+/// `word` belongs to a live module.
+unsafe fn halves_of(word: Instruction) -> Option<[Instruction; 2]> {
+    // SAFETY: operands of a live instruction, and their types.
+    unsafe {
+        let is_integer = |value: Instruction, bits: u32| {
+            let ty = ffi::LLVMTypeOf(value);
+            ffi::LLVMGetTypeKind(ty) == ffi::INTEGER_TYPE && ffi::LLVMGetIntTypeWidth(ty) == bits
+        };
+        let inserted = |vector: Instruction, lane: u64| {
+            if ffi::LLVMIsAInstruction(vector).is_null()
+                || ffi::LLVMGetInstructionOpcode(vector) != ffi::INSERT_ELEMENT
+                || constant(ffi::LLVMGetOperand(vector, 2)) != Some(lane)
+            {
+                return None;
+            }
+            Some(ffi::LLVMGetOperand(vector, 1)).filter(|value| is_integer(*value, 16))
+        };
+        if ffi::LLVMGetInstructionOpcode(word) != ffi::BIT_CAST || !is_integer(word, 32) {
+            return None;
+        }
+        let vector = ffi::LLVMGetOperand(word, 0);
+        let second = inserted(vector, 1)?;
+        let first = inserted(ffi::LLVMGetOperand(vector, 0), 0)?;
+        Some([first, second])
+    }
+}
+
+/// Which half of a word an instruction moves up, the other one being zero.
+///
+/// # Safety
+/// Both belong to a live module.
+unsafe fn half_taken(user: Instruction, word: Instruction) -> Option<usize> {
+    // SAFETY: operands of a live instruction.
+    unsafe {
+        if ffi::LLVMGetOperand(user, 0) != word {
+            return None;
+        }
+        let opcode = ffi::LLVMGetInstructionOpcode(user);
+        let number = || constant(ffi::LLVMGetOperand(user, 1));
+        match opcode {
+            ffi::SHL if number() == Some(16) => Some(0),
+            ffi::AND if number() == Some(0xffff_0000) => Some(1),
+            _ => None,
+        }
+    }
+}
+
+/// # Safety
+/// `value` belongs to a live module.
+unsafe fn constant(value: Instruction) -> Option<u64> {
+    // SAFETY: a live value; its number is asked for where it is one, of no more bits than there are.
+    unsafe {
+        let number = ffi::LLVMIsAConstantInt(value);
+        let narrow = || ffi::LLVMGetIntTypeWidth(ffi::LLVMTypeOf(value)) <= 64;
+        (!number.is_null() && narrow()).then(|| ffi::LLVMConstIntGetZExtValue(number))
     }
 }
 
