@@ -2,14 +2,15 @@
 //!
 //! `wgmma` reads A from registers until it has been waited for. Nothing but the order of instructions keeps what is written there next behind
 //! the wait: LLVM moves what only computes, and a register that is merely copied there is the same one to ptxas (13.0), which does not know that
-//! the product still reads the old one. So the last step of what is stored to a factor is taken where it is stored, and what that step takes comes out
+//! the product still reads the old one. (What all rounds of a loop take is there before, and stays in its registers.) So the last step of what is stored to a factor is taken where it is stored, and what that step takes comes out
 //! of a piece of assembly without text, which stays behind the wait and costs nothing. Values that depend on something behind the wait
 //! are there anyway.
 use super::Lowering;
 use super::wgmma::WAIT;
+use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
-    clone, defining_op, next_operation, operand_value, same_block, set_operand, string_attribute,
-    vector_elements,
+    clone, defining_op, next_operation, operand_value, parent, same_block, set_operand,
+    string_attribute, vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, operands_of, operation_key, result_of};
 use cutec_dialects::elem::Elem;
@@ -29,14 +30,14 @@ impl<'c> Lowering<'c> {
         let Insertion::Before(here) = self.emitter.ir.insertion else {
             return value;
         };
-        if is_made_behind_wait(value, here) {
+        if is_of_loop(value, here) || is_made_behind_wait(value, here) {
             return value;
         }
         if let Some(lanes) = self.lanes.of(value).map(<[_]>::to_vec) {
             let lanes: Vec<IrValue<'c>> = lanes.into_iter().map(|it| self.as_factor(it)).collect();
             return self.joined_lanes(&lanes, value.r#type());
         }
-        let made = defining_op(value).filter(|op| computes(*op));
+        let made = defining_op(value).filter(|op| computes(*op) && same_block(*op, here));
         made.and_then(|op| self.computed_again(op))
             .or_else(|| self.moved(value))
             .unwrap_or(value)
@@ -149,6 +150,14 @@ impl<'c> Lowering<'c> {
         }
         self.hidden_zero
     }
+}
+
+/// Whether a value is there in front of the loop that an operation stands in: nothing else is written to its registers while products of the loop read them.
+fn is_of_loop(value: IrValue, here: IrOp) -> bool {
+    let (Some(made), Some(around)) = (defining_op(value), loops_around(here).next()) else {
+        return false;
+    };
+    !std::iter::successors(parent(made), |op| parent(*op)).any(|op| op == around)
 }
 
 /// Whether a value depends on something that stands in the block of an operation, ahead of it and behind the last wait for products there.

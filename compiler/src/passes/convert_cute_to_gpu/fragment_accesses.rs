@@ -4,8 +4,9 @@ use super::unroll_loops::loops_behind;
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
-use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp, cute};
 use cutec_dialects::types::Vars;
+use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -52,6 +53,12 @@ pub(super) struct Accesses {
     tied: FxHashMap<usize, Vec<usize>>,
     /// The blocks around the operation at hand, outermost first.
     open: Vec<IrBlockKey>,
+    /// Elements of each fragment.
+    sizes: FxHashMap<usize, i64>,
+    /// Fragments that were read as a whole since something was written to them: products on them have completed.
+    read_out: FxHashSet<usize>,
+    /// Those of the loops around, which write nothing to them: sums that wait there would only take registers.
+    idle: Vec<usize>,
 }
 
 /// The fragments that some operations read and write.
@@ -61,6 +68,8 @@ pub(super) struct Accessed {
     pub(super) written: FxHashSet<usize>,
     /// What gemms add to.
     pub(super) summed: FxHashSet<usize>,
+    /// What is written otherwise than by handing out sums again.
+    made: FxHashSet<usize>,
 }
 
 impl Accesses {
@@ -73,6 +82,7 @@ impl Accesses {
             accesses = Accesses {
                 accumulators: accesses.accumulators,
                 factors: accesses.factors,
+                inside: accesses.inside,
                 ..Accesses::default()
             };
             accesses.enter(function);
@@ -130,17 +140,34 @@ impl Accesses {
                 for inner in operations(block) {
                     self.add(inner, key, &mut accessed);
                     if inner.region_count() > 0 {
-                        self.enter(inner);
+                        self.enter_regions(inner);
                         let deeper = &self.inside[&operation_key(inner)];
                         accessed.read.extend(&deeper.read);
                         accessed.written.extend(&deeper.written);
                         accessed.summed.extend(&deeper.summed);
+                        accessed.made.extend(&deeper.made);
                     }
                 }
                 self.open.pop();
             }
         }
         self.inside.insert(operation_key(op), accessed);
+    }
+
+    /// Goes through the operations inside of one that may come to them several times, or not at all.
+    fn enter_regions(&mut self, op: IrOp) {
+        let before = self.idle.len();
+        if let Some(known) = self.inside.get(&operation_key(op)) {
+            self.read_out
+                .retain(|fragment| !known.made.contains(fragment));
+            if is_loop(op) {
+                self.idle.extend(&self.read_out);
+            }
+        }
+        let read_out = self.read_out.clone();
+        self.enter(op);
+        self.read_out = read_out;
+        self.idle.truncate(before);
     }
 
     fn add(&mut self, op: IrOp, block: IrBlockKey, accessed: &mut Accessed) {
@@ -150,6 +177,8 @@ impl Accesses {
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
             self.numbers.insert(fragment, self.numbers.len());
+            self.sizes
+                .extend(elements(result_of(op, 0)).map(|size| (fragment, size)));
             return;
         }
         if matches!(
@@ -184,6 +213,10 @@ impl Accesses {
                 | (Some(CuteOp::Copy), 1 | 3..)
                 | (Some(CuteOp::AutovecCopy), 0) => {
                     accessed.read.insert(fragment);
+                    let whole = self.sizes.get(&fragment).copied();
+                    if kind != Some(CuteOp::Gemm) && whole.is_some() && elements(operand) == whole {
+                        self.read_out.insert(fragment);
+                    }
                     if kind == Some(CuteOp::Gemm) && matches!(index, 2 | 6) && completes_later(op) {
                         self.factors.insert(fragment);
                     }
@@ -193,6 +226,8 @@ impl Accesses {
                 }
                 _ => {
                     accessed.written.insert(fragment);
+                    accessed.made.insert(fragment);
+                    self.read_out.remove(&fragment);
                     if kind == Some(CuteOp::Gemm) {
                         accessed.summed.insert(fragment);
                         if completes_later(op) {
@@ -206,13 +241,13 @@ impl Accesses {
 }
 
 impl Accesses {
-    /// An operation that fences products, or waits for them, hands out all their accumulators again; a fence also what
+    /// An operation that fences products, or waits for them, hands out all accumulators again that may be under way; a fence also what
     /// they read, which is written before it.
     fn tie(&mut self, op: IrOp, accessed: &mut Accessed) {
         let fences = NvvmOp::WgmmaFence.is(op);
         let there = |fragment: &usize| {
             let home = self.home.get(fragment);
-            home.is_some_and(|home| self.open.contains(home))
+            home.is_some_and(|home| self.open.contains(home)) && !self.idle.contains(fragment)
         };
         let mut tied: Vec<usize> = self.accumulators.iter().copied().filter(there).collect();
         accessed.summed.extend(&tied);
@@ -230,6 +265,18 @@ impl Accesses {
             }
         }
         self.tied.insert(operation_key(op), tied);
+    }
+}
+
+fn is_loop(op: IrOp) -> bool {
+    ScfOp::For.is(op) || ScfOp::While.is(op)
+}
+
+/// How many elements a view has.
+fn elements(view: IrValue) -> Option<i64> {
+    match type_value(view.r#type(), &mut Vars::default()) {
+        Ok(Val::View(view)) => view.layout.size().as_static(),
+        _ => None,
     }
 }
 
