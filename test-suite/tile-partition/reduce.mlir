@@ -19,6 +19,36 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // Squares that only the sum takes are computed when it is their turn, so that 128 do not wait beside what they are computed of; others are there before.
+  // CHECK-LABEL: gpu.func @squares
+  // CHECK-NOT: arith.mulf {{.*}} : vector
+  // CHECK: %[[A:.*]] = arith.mulf {{.*}} : f32
+  // CHECK: %[[B:.*]] = arith.mulf {{.*}} : f32
+  // CHECK: arith.addf %[[A]], %[[B]] : f32
+  // CHECK: arith.mulf {{.*}} : f32
+  // CHECK-NOT: arith.mulf {{.*}} : vector
+  // CHECK: nvvm.shfl
+  // CHECK: arith.mulf {{.*}} : vector<128xf32>
+  gpu.func @squares(%x: !rows, %i: i32) attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %a = tile.load %x[%i, %i] : !rows, i32, i32 -> tensor<64x256xf32>
+    %square = tile.map(%a) {
+    ^bb0(%one: f32):
+      %two = arith.mulf %one, %one : f32
+      tile.yield %two : f32
+    } : (tensor<64x256xf32>) -> tensor<64x256xf32>
+    %sum = tile.reduce "add" %square 1 : tensor<64x256xf32> -> tensor<64x1xf32>
+    tile.store %sum, %x[%i, %i] : tensor<64x1xf32>, !rows, i32, i32
+    %again = tile.map(%a) {
+    ^bb0(%one: f32):
+      %two = arith.mulf %one, %one : f32
+      tile.yield %two : f32
+    } : (tensor<64x256xf32>) -> tensor<64x256xf32>
+    %largest = tile.reduce "max" %again 1 : tensor<64x256xf32> -> tensor<64x1xf32>
+    tile.store %again, %x[%i, %i] : tensor<64x256xf32>, !rows, i32, i32
+    tile.store %largest, %x[%i, %i] : tensor<64x1xf32>, !rows, i32, i32
+    gpu.return
+  }
+
   // A row over all four warps: one number of each in shared memory, written by its first lane.
   // CHECK-LABEL: gpu.func @warps
   // CHECK-COUNT-5: nvvm.shfl.sync bfly

@@ -282,6 +282,6 @@ pub(super) fn is_of_registers(operands: &[IrValue], result: Type) -> bool {
 }
 
 /// Whether an element is a register by itself, or a predicate.
-pub(super) fn is_register(elem: Type) -> bool {
+pub(in crate::passes) fn is_register(elem: Type) -> bool {
     ["f32", "f64", "i32", "i64", "i1"].contains(&&*type_text(elem))
 }

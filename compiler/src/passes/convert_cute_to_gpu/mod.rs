@@ -37,6 +37,7 @@ mod vectors;
 mod wgmma;
 
 pub(super) use guarded_load::GUARD;
+pub(super) use lanes::is_register;
 pub(super) use vectors::{Vectors, common_vectors};
 pub(super) use wgmma::REUSED;
 

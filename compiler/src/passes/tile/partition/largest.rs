@@ -8,6 +8,7 @@
 //! 0x7fffffff), but memory may have one. So tiles are meant that follow from products: of those the comparisons are beside what is
 //! computed, too, where others wait for memory.
 use super::super::emits::Emits;
+use super::summands::Summands;
 use super::{Partition, Spread};
 use crate::passes::cmpi::LESS;
 use crate::passes::ir_utils::{blocks, defining_op, first_of_block, operations, parent};
@@ -102,7 +103,7 @@ impl<'c> Partition<'c> {
     /// What the threads of a warp have of a tile, the largest of it along an axis.
     pub(super) fn largest(
         &mut self,
-        elements: &[IrValue<'c>],
+        elements: Vec<IrValue<'c>>,
         (from, to): (&Spread, &Spread),
         axis: usize,
     ) -> Result<Vec<IrValue<'c>>, SemError> {
@@ -111,7 +112,9 @@ impl<'c> Partition<'c> {
             this.ir.value(ArithOp::Bitcast, &[*value], &[], ty)
         };
         let bits: Vec<IrValue<'c>> = elements.iter().map(|one| cast(self, one, word)).collect();
-        let integers = self.within_warp(&bits, (from, to), axis, (Elem::I32, ArithOp::Maxsi))?;
+        let mut bits = Summands::Elements(bits);
+        let integers =
+            self.within_warp(&mut bits, (from, to), axis, (Elem::I32, ArithOp::Maxsi))?;
         let zero = self.ir.constant(0, "i32");
         let negative = integers.iter().map(|one| self.compare(LESS, *one, zero));
         let missing = || SemError::Illegal("leaves no row".into());
@@ -119,8 +122,13 @@ impl<'c> Partition<'c> {
         let types = vec![float; integers.len()];
         let (then, then_block) = region_with_block(&[]);
         let here = std::mem::replace(&mut self.ir.insertion, Insertion::End(then_block));
-        let floats =
-            self.within_warp(elements, (from, to), axis, (Elem::F32, ArithOp::Maximumf))?;
+        let mut elements = Summands::Elements(elements);
+        let floats = self.within_warp(
+            &mut elements,
+            (from, to),
+            axis,
+            (Elem::F32, ArithOp::Maximumf),
+        )?;
         self.ir.op(ScfOp::Yield, &floats, &[], &[]);
         let (otherwise, otherwise_block) = region_with_block(&[]);
         self.ir.insertion = Insertion::End(otherwise_block);

@@ -27,6 +27,7 @@ mod shared_updates;
 mod shifted;
 mod shuffle;
 mod staged;
+mod summands;
 mod update;
 mod vectors;
 mod warpgroup;
@@ -342,6 +343,7 @@ impl<'c> Partition<'c> {
             }
             // Those who copy it compute what they need.
             (TileOp::Map, Some(_)) if is_copied(op) => return Ok(true),
+            (TileOp::Map, Some(to)) if self.is_of_reduction(op, to) => return Ok(true),
             (TileOp::GatherAsync, _) => {
                 self.begin_gather(op).map_err(illegal)?;
                 return Ok(true);

@@ -1,9 +1,12 @@
 //! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block, the blocks of a cluster.
+use super::super::emits::Emits;
 use super::exchange::Among;
 use super::place::value_places;
 use super::scratch::{Scratch, Through, carried};
 use super::shuffle::BUTTERFLY;
+use super::summands::Summands;
 use super::{Partition, Spread};
+use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
 use crate::passes::remark;
@@ -16,18 +19,21 @@ use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
 use cutec_layout::{AnyLayout, Layout};
 
+/// How many parts a thread reads at most to combine what it needs. Of more each thread combines some rows for all: that takes another barrier, and
+/// ever fewer reads, as many threads need the same.
+const READ_BY_ALL: i64 = 32;
+
 impl<'c> Partition<'c> {
     pub(super) fn reduce(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
-        let (vector, from) = self.of(op, 0)?;
+        let (mut summands, from) = self.summands(op)?;
         let elem = from.tile.elem;
         let reduce = present(tile::Reduce::of(op))?;
         let kind = reduce.kind().and_then(string_value).unwrap_or_default();
         let combine = combiner(&kind, elem)?;
         let axis = reduce.axis().and_then(integer_value);
         let axis = axis.unwrap_or(0) as usize;
-        let elements = self.elements(vector, &from);
         if is_of_each_thread(op) {
-            let numbers = self.within_thread(&elements, (&from, to), axis, (elem, combine))?;
+            let numbers = self.within_thread(&mut summands, (&from, to), axis, (elem, combine))?;
             return Ok(self.gather(&numbers, self.ir.number_type(elem)));
         }
         let mut numbers = match self.is_of_scores(op, &from, to) {
@@ -36,9 +42,13 @@ impl<'c> Partition<'c> {
                     self.ir.location,
                     "the largest of a row is looked for among integers, of which an instruction compares three; a warp with a row of negative elements alone compares floats",
                 );
-                self.largest(&elements, (&from, to), axis)?
+                let all = 0..from.values() as usize;
+                let all: Result<Vec<_>, _> = all
+                    .map(|value| self.summand(&mut summands, value))
+                    .collect();
+                self.largest(all?, (&from, to), axis)?
             }
-            false => self.within_warp(&elements, (&from, to), axis, (elem, combine))?,
+            false => self.within_warp(&mut summands, (&from, to), axis, (elem, combine))?,
         };
         let wide = carried(elem);
 
@@ -63,12 +73,12 @@ impl<'c> Partition<'c> {
     /// What a warp holds, combined: in each thread a number for each value that is left, as what it is carried as.
     pub(super) fn within_warp(
         &mut self,
-        elements: &[IrValue<'c>],
+        summands: &mut Summands<'c>,
         (from, to): (&Spread, &Spread),
         axis: usize,
         (elem, combine): (Elem, ArithOp),
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        let mut numbers = self.within_thread(elements, (from, to), axis, (elem, combine))?;
+        let mut numbers = self.within_thread(summands, (from, to), axis, (elem, combine))?;
         let wide = carried(elem);
         if wide != elem {
             self.each(&mut numbers, ArithOp::Extui, wide);
@@ -83,8 +93,8 @@ impl<'c> Partition<'c> {
 
     /// What a thread holds, combined: a number for each value that is left.
     fn within_thread(
-        &self,
-        elements: &[IrValue<'c>],
+        &mut self,
+        summands: &mut Summands<'c>,
         (from, to): (&Spread, &Spread),
         axis: usize,
         (elem, combine): (Elem, ArithOp),
@@ -106,14 +116,17 @@ impl<'c> Partition<'c> {
         for place in &wanted {
             let along = given
                 .iter()
-                .zip(elements)
-                .filter(|(given, _)| *given == place)
-                .map(|(_, element)| *element);
-            let both = |a, b| self.ir.value(combine, &[a, b], &[], ty);
-            let number = in_groups(along, together, both).ok_or_else(|| {
+                .enumerate()
+                .filter(|(_, given)| *given == place);
+            let mut groups = Groups::of(together);
+            for (value, _) in along {
+                let element = self.summand(summands, value)?;
+                groups.push(element, |a, b| self.ir.value(combine, &[a, b], &[], ty));
+            }
+            let number = groups.end(|a, b| self.ir.value(combine, &[a, b], &[], ty));
+            numbers.push(number.ok_or_else(|| {
                 SemError::Illegal(format!("{} is not what {} leaves", to.tile, from.tile))
-            })?;
-            numbers.push(number);
+            })?);
         }
         Ok(numbers)
     }
@@ -193,25 +206,76 @@ impl<'c> Partition<'c> {
             Ok(())
         })?;
         self.meet(among);
-        let ty = self.ir.ty(elem.value_type());
-        for (row, number) in rows.iter().zip(numbers.iter_mut()) {
-            let mut all = None;
-            for part in 0..count {
-                let part = self.ir.constant(part, "i32");
-                let at = self.place_of(*row, part);
-                let loaded = self.ir.value(CuteOp::MemrefLoad, &[buffer, at], &[], ty);
-                all = Some(match all {
-                    None => loaded,
-                    Some(so_far) => self.ir.value(combine, &[so_far, loaded], &[], ty),
-                });
+        // Of a tile that several blocks share, a block has some rows alone.
+        let by_rows = self.blocks == 1 && numbers.len() as i64 * count > READ_BY_ALL;
+        let parts = match by_rows {
+            true => {
+                self.combine_rows(buffer, (to.tile.size(), count), (elem, combine))?;
+                self.meet(Among::Block);
+                1
             }
-            *number = all.unwrap_or(*number);
+            false => count,
+        };
+        for (row, number) in rows.iter().zip(numbers.iter_mut()) {
+            *number = self.row(buffer, *row, parts, (elem, combine));
         }
         // The next iteration may take the buffer only when all have read it.
         if in_loop(op) {
             self.meet(among);
         }
         Ok(())
+    }
+
+    /// Each thread combines the parts of some rows, and leaves the result as the first one.
+    fn combine_rows(
+        &mut self,
+        buffer: IrValue<'c>,
+        (rows, parts): (i64, i64),
+        (elem, combine): (Elem, ArithOp),
+    ) -> Result<(), SemError> {
+        let thread = self.thread();
+        for first in (0..rows).step_by(self.threads as usize) {
+            let offset = self.ir.constant(first, "i32");
+            let operands = [thread, offset];
+            let row = self
+                .ir
+                .value(ArithOp::Addi, &operands, &[], self.ir.ty("i32"));
+            let act = |this: &mut Self| {
+                let total = this.row(buffer, row, parts, (elem, combine));
+                let at = this.place_of(row, this.ir.constant(0, "i32"));
+                let operands = [total, buffer, at];
+                this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);
+                Ok(())
+            };
+            if first + self.threads <= rows {
+                act(self)?;
+                continue;
+            }
+            let end = self.ir.constant(rows, "i32");
+            let is_one = cmpi(&self.ir, BELOW, row, end);
+            self.only_if(is_one, act)?;
+        }
+        Ok(())
+    }
+
+    /// So many parts of a row, combined.
+    fn row(
+        &self,
+        buffer: IrValue<'c>,
+        row: IrValue<'c>,
+        parts: i64,
+        (elem, combine): (Elem, ArithOp),
+    ) -> IrValue<'c> {
+        let ty = self.ir.ty(elem.value_type());
+        let load = |part: i64| {
+            let at = self.place_of(row, self.ir.constant(part, "i32"));
+            self.ir.value(CuteOp::MemrefLoad, &[buffer, at], &[], ty)
+        };
+        let first = load(0);
+        (1..parts).fold(first, |so_far, part| {
+            let operands = [so_far, load(part)];
+            self.ir.value(combine, &operands, &[], ty)
+        })
     }
 
     fn place_of(&self, row: IrValue<'c>, part: IrValue<'c>) -> IrValue<'c> {
@@ -347,29 +411,53 @@ fn combiner(kind: &str, elem: Elem) -> Result<ArithOp, SemError> {
     }
 }
 
-/// All combined, so many at once, in groups of groups: chains are short, and sums of similar size meet. A group is combined as soon as it is complete, so that few
-/// wait beside what is still to come.
+/// What is combined so many at once, in groups of groups: chains are short, and sums of similar size meet. A group is combined as soon as it is complete,
+/// so that few wait beside what is still to come.
+pub(super) struct Groups<T> {
+    together: usize,
+    /// What waits at each level for the rest of its group.
+    waiting: Vec<Vec<T>>,
+}
+
+impl<T> Groups<T> {
+    pub fn of(together: usize) -> Self {
+        Groups {
+            together,
+            waiting: Vec::new(),
+        }
+    }
+
+    pub fn push(&mut self, one: T, mut combine: impl FnMut(T, T) -> T) {
+        let (mut next, mut level) = (Some(one), 0);
+        while let Some(one) = next.take() {
+            if level == self.waiting.len() {
+                self.waiting.push(Vec::with_capacity(self.together));
+            }
+            self.waiting[level].push(one);
+            if self.waiting[level].len() == self.together {
+                next = self.waiting[level].drain(..).reduce(&mut combine);
+            }
+            level += 1;
+        }
+    }
+
+    /// All combined; `None` where there is nothing.
+    pub fn end(self, mut combine: impl FnMut(T, T) -> T) -> Option<T> {
+        let rest =
+            |rest: Option<T>, level: Vec<T>| level.into_iter().chain(rest).reduce(&mut combine);
+        self.waiting.into_iter().fold(None, rest)
+    }
+}
+
+/// All of several combined so.
 pub(super) fn in_groups<T>(
     all: impl IntoIterator<Item = T>,
     together: usize,
     mut combine: impl FnMut(T, T) -> T,
 ) -> Option<T> {
-    // What waits at each level for the rest of its group.
-    let mut waiting: Vec<Vec<T>> = Vec::new();
+    let mut groups = Groups::of(together);
     for one in all {
-        let mut next = Some(one);
-        let mut level = 0;
-        while let Some(one) = next.take() {
-            if level == waiting.len() {
-                waiting.push(Vec::with_capacity(together));
-            }
-            waiting[level].push(one);
-            if waiting[level].len() == together {
-                next = waiting[level].drain(..).reduce(&mut combine);
-            }
-            level += 1;
-        }
+        groups.push(one, &mut combine);
     }
-    let rest = |rest: Option<T>, level: Vec<T>| level.into_iter().chain(rest).reduce(&mut combine);
-    waiting.into_iter().fold(None, rest)
+    groups.end(combine)
 }
