@@ -20,9 +20,10 @@ const OVERLOADED: [&str; 11] = [
 ];
 /// Intrinsics of one f32. Above LLVM they may be called with vectors, which
 /// `convert-cute-to-gpu` takes apart.
-const SCALAR: [&str; 3] = [
+const SCALAR: [&str; 4] = [
     "llvm.nvvm.ex2.approx.ftz.f",
     "llvm.nvvm.lg2.approx.f",
+    "llvm.nvvm.rcp.approx.ftz.f",
     "llvm.nvvm.rsqrt.approx.f",
 ];
 

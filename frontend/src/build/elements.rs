@@ -107,6 +107,8 @@ functions! {
     sqrt: Sqrt;
     /// One over the square root.
     rsqrt: Rsqrt;
+    /// One over x.
+    rcp: Rcp;
     /// e to the power of x.
     exp: Exp;
     /// 2 to the power of x.

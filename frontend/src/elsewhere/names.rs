@@ -43,6 +43,7 @@ pub fn here(name: &str) -> Option<&'static str> {
         "expf" | "__expf" => "write `exp(x)`",
         "logf" | "__logf" => "write `log(x)`",
         "sqrtf" => "write `sqrt(x)`",
+        "__frcp_rn" | "reciprocal" => "write `1.0 / x`, or the machine's `rcp(x)`",
         "rsqrtf" => "write `rsqrt(x)`",
         "tanhf" => "write `tanh(x)`",
         "cdiv" | "div_up" => "write `ceil_div(a, b)`",

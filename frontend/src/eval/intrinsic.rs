@@ -23,6 +23,7 @@ use melior::ir::Type;
 const EXP2: &str = "nvvm.ex2.approx.ftz.f";
 const LOG2: &str = "nvvm.lg2.approx.f";
 const RSQRT: &str = "nvvm.rsqrt.approx.f";
+const RCP: &str = "nvvm.rcp.approx.ftz.f";
 
 /// erf(x)/x in x², for |x| < 1.
 const ERF_SMALL: [f64; 7] = [
@@ -97,6 +98,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             Elementary::Log2 => self.llvm(LOG2, value, false, span),
             Elementary::Rsqrt => self.llvm(RSQRT, value, false, span),
+            Elementary::Rcp => self.llvm(RCP, value, false, span),
         }
     }
 

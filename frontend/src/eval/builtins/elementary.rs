@@ -8,6 +8,8 @@ pub enum Elementary {
     Sqrt,
     /// One over the square root.
     Rsqrt,
+    /// One over x.
+    Rcp,
     /// e to the power of x.
     Exp,
     /// 2 to the power of x.
@@ -36,9 +38,10 @@ pub enum Elementary {
 
 impl Elementary {
     /// Every function.
-    pub const ALL: [Elementary; 14] = [
+    pub const ALL: [Elementary; 15] = [
         Elementary::Sqrt,
         Elementary::Rsqrt,
+        Elementary::Rcp,
         Elementary::Exp,
         Elementary::Exp2,
         Elementary::Log,
@@ -65,6 +68,7 @@ impl Elementary {
         match self {
             Elementary::Sqrt => "sqrt",
             Elementary::Rsqrt => "rsqrt",
+            Elementary::Rcp => "rcp",
             Elementary::Exp => "exp",
             Elementary::Exp2 => "exp2",
             Elementary::Log => "log",
@@ -89,6 +93,7 @@ impl Elementary {
             | Elementary::Round
             | Elementary::Trunc => true,
             Elementary::Rsqrt
+            | Elementary::Rcp
             | Elementary::Exp
             | Elementary::Exp2
             | Elementary::Log
@@ -110,6 +115,7 @@ impl Elementary {
         match self {
             Elementary::Sqrt => f64::sqrt,
             Elementary::Rsqrt => |x| 1.0 / x.sqrt(),
+            Elementary::Rcp => |x| 1.0 / x,
             Elementary::Exp => f64::exp,
             Elementary::Exp2 => f64::exp2,
             Elementary::Log => f64::ln,

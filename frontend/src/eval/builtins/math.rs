@@ -91,6 +91,11 @@ pub(super) const TABLE: &[Builtin] = &[
         "One over the square root, by `rsqrt.approx.f32`.",
     ),
     elementary(
+        Elementary::Rcp,
+        |ev, call| function(ev, Elementary::Rcp, call),
+        "One over x, by `rcp.approx.ftz.f32`, within 1 ulp: 0 for what is below 2⁻¹²⁶, where `1.0 / x` is correctly rounded, in ten instructions and a branch.",
+    ),
+    elementary(
         Elementary::Exp,
         |ev, call| function(ev, Elementary::Exp, call),
         "e to the power of x, by `ex2.approx.ftz.f32`: 0 for what is below 2⁻¹²⁶.",
