@@ -42,7 +42,12 @@ pub(super) fn in_loop(op: IrOp) -> bool {
 /// The loops that an operation stands in, from the inside out.
 pub(super) fn loops_around<'c>(op: IrOp<'c>) -> impl Iterator<Item = IrOp<'c>> {
     let around = std::iter::successors(parent(op), |op| parent(*op));
-    around.filter(|op| matches!(Structure::of(*op), Some(Structure::For | Structure::While)))
+    around.filter(|op| is_loop(*op))
+}
+
+/// Whether an operation is a loop.
+pub(super) fn is_loop(op: IrOp) -> bool {
+    matches!(Structure::of(op), Some(Structure::For | Structure::While))
 }
 
 /// Where an edge begins or ends.

@@ -2,9 +2,9 @@
 //!
 //! `wgmma` reads A from registers until it has been waited for. Nothing but the order of instructions keeps what is written there next behind
 //! the wait: LLVM moves what only computes, and a register that is merely copied there is the same one to ptxas (13.0), which does not know that
-//! the product still reads the old one. (What all rounds of a loop take is there before, and stays in its registers.) So the last step of what is stored to a factor is taken where it is stored, and what that step takes comes out
+//! the product still reads the old one. So the last step of what is stored to a factor is taken where it is stored, and what that step takes comes out
 //! of a piece of assembly without text, which stays behind the wait and costs nothing. Values that depend on something behind the wait
-//! are there anyway.
+//! are there anyway, and what all rounds of a loop take is there before it, and stays in its registers.
 use super::Lowering;
 use super::wgmma::WAIT;
 use crate::passes::control_flow::loops_around;

@@ -1,10 +1,11 @@
 //! Memory effects on fragments: which of them each region of a kernel reads and writes.
+use super::super::control_flow::is_loop;
 use super::super::ir_utils::{blocks, operations};
 use super::unroll_loops::loops_behind;
 use cutec_dialects::atoms::{Completion, Mechanism};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of, value_key};
 use cutec_dialects::memo::{type_text, type_value};
-use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp, cute};
+use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -266,10 +267,6 @@ impl Accesses {
         }
         self.tied.insert(operation_key(op), tied);
     }
-}
-
-fn is_loop(op: IrOp) -> bool {
-    ScfOp::For.is(op) || ScfOp::While.is(op)
 }
 
 /// How many elements a view has.
