@@ -5,7 +5,8 @@
 //! erased where nobody does. As vectors, LLVM would have them in each of its passes until its selection takes them
 //! apart, and an instruction for each element that goes in or comes out.
 use super::super::ir_utils::{
-    defining_op, erase, first_operation, is_unused, replace_all_uses, vector_elements,
+    defining_op, erase, first_operation, is_unused, operand_value, replace_all_uses,
+    vector_elements,
 };
 use super::Lowering;
 use super::unroll_vectors::PART;
@@ -108,6 +109,9 @@ impl<'c> Lowering<'c> {
         if let Some(lanes) = self.lanes.of(of) {
             return lanes[lane as usize];
         }
+        if let Some(element) = put_together(of).and_then(|op| operand_value(op, lane as usize)) {
+            return element;
+        }
         let Some((_, elem)) = vector_elements(of.r#type()) else {
             return of;
         };
@@ -179,7 +183,7 @@ impl<'c> Lowering<'c> {
             return None;
         }
         let pairs = self.lanes.pieces(of, count, 2).map(<[_]>::to_vec);
-        if pairs.is_none() && self.lanes.of(of).is_some() {
+        if pairs.is_none() && (self.lanes.of(of).is_some() || put_together(of).is_some()) {
             return None;
         }
         let ir = &self.emitter.ir;
@@ -242,6 +246,11 @@ impl<'c> Lowering<'c> {
         let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(op));
         defining_op(ir.constant(0, "i32"))
     }
+}
+
+/// What puts a vector together of its elements.
+fn put_together<'c>(vector: IrValue<'c>) -> Option<IrOp<'c>> {
+    defining_op(vector).filter(|op| VectorOp::FromElements.is(*op))
 }
 
 /// Whether no instruction does it for several elements: those of registers, and of 16 bits what chooses or makes wider.
