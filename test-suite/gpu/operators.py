@@ -142,7 +142,8 @@ def element_by_element(own):
         ("softplus", F.softplus, None), ("softsign", F.softsign, None), ("elu_1", F.elu, None), ("hard_tanh", F.hardtanh, None),
         ("new_gelu", new_gelu, (8192, 8192)),
     ):
-        yield Case(name, lambda shape=shape: (normal(*(shape or (4096, 393216))),), f, into(own.each, f=name, view=flat))
+        shown = {"leaky": "leaky relu", "precise_tanh": "tanh", "elu_1": "elu", "new_gelu": "gelu by tanh"}.get(name, name.replace("_", " "))
+        yield Case(shown, lambda shape=shape: (normal(*(shape or (4096, 393216))),), f, into(own.each, f=name, view=flat))
 
 
 def rows_and_norms(own):
