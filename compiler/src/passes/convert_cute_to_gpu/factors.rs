@@ -9,7 +9,7 @@ use super::Lowering;
 use super::wgmma::WAIT;
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
-    clone, defining_op, next_operation, operand_value, parent, same_block, set_operand,
+    clone, defining_op, is_inside, next_operation, operand_value, same_block, set_operand,
     string_attribute, vector_elements,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, operands_of, operation_key, result_of};
@@ -154,10 +154,8 @@ impl<'c> Lowering<'c> {
 
 /// Whether a value is there in front of the loop that an operation stands in: nothing else is written to its registers while products of the loop read them.
 fn is_of_loop(value: IrValue, here: IrOp) -> bool {
-    let (Some(made), Some(around)) = (defining_op(value), loops_around(here).next()) else {
-        return false;
-    };
-    !std::iter::successors(parent(made), |op| parent(*op)).any(|op| op == around)
+    let around = loops_around(here).next();
+    defining_op(value).is_some() && around.is_some_and(|around| !is_inside(value, around))
 }
 
 /// Whether a value depends on something that stands in the block of an operation, ahead of it and behind the last wait for products there.

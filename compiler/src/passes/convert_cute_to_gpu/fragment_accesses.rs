@@ -7,7 +7,6 @@ use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_
 use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::ops::{CuteOp, NvvmOp, cute};
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -54,8 +53,6 @@ pub(super) struct Accesses {
     tied: FxHashMap<usize, Vec<usize>>,
     /// The blocks around the operation at hand, outermost first.
     open: Vec<IrBlockKey>,
-    /// Elements of each fragment.
-    sizes: FxHashMap<usize, i64>,
     /// Fragments that were read as a whole since something was written to them: products on them have completed.
     read_out: FxHashSet<usize>,
     /// Those of the loops around, which write nothing to them: sums that wait there would only take registers.
@@ -178,8 +175,6 @@ impl Accesses {
             self.fragments.insert(fragment, fragment);
             self.home.insert(fragment, block);
             self.numbers.insert(fragment, self.numbers.len());
-            self.sizes
-                .extend(elements(result_of(op, 0)).map(|size| (fragment, size)));
             return;
         }
         if matches!(
@@ -214,8 +209,8 @@ impl Accesses {
                 | (Some(CuteOp::Copy), 1 | 3..)
                 | (Some(CuteOp::AutovecCopy), 0) => {
                     accessed.read.insert(fragment);
-                    let whole = self.sizes.get(&fragment).copied();
-                    if kind != Some(CuteOp::Gemm) && whole.is_some() && elements(operand) == whole {
+                    let is_part = matches!(kind, Some(CuteOp::Gemm | CuteOp::MemrefLoad));
+                    if !is_part && value_key(operand) == fragment {
                         self.read_out.insert(fragment);
                     }
                     if kind == Some(CuteOp::Gemm) && matches!(index, 2 | 6) && completes_later(op) {
@@ -266,14 +261,6 @@ impl Accesses {
             }
         }
         self.tied.insert(operation_key(op), tied);
-    }
-}
-
-/// How many elements a view has.
-fn elements(view: IrValue) -> Option<i64> {
-    match type_value(view.r#type(), &mut Vars::default()) {
-        Ok(Val::View(view)) => view.layout.size().as_static(),
-        _ => None,
     }
 }
 

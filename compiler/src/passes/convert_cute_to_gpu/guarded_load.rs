@@ -4,9 +4,7 @@
 //! a number where it does not. After: a load with a predicate, and no branch.
 use super::Lowering;
 use crate::passes::Reported;
-use crate::passes::ir_utils::{
-    blocks, is_zero, move_before, operand_value, operations, replace_all_uses,
-};
+use crate::passes::ir_utils::{blocks, move_before, operand_value, operations, replace_all_uses};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, ScfOp};
@@ -76,7 +74,6 @@ impl<'c> Lowering<'c> {
             .map(|value| self.operand(value))
             .collect::<Result<_, _>>()?;
         self.hints = super::hints_of(load);
-        let other = other.filter(|other| !is_zero(*other));
         match operands.as_slice() {
             [Val::View(view), coord] if view.ptr.space == Space::Gmem => {
                 self.load_guarded(view, coord, condition, other)

@@ -2,6 +2,7 @@
 //!
 //! A branch around each access would cut an unrolled copy into hundreds of
 //! blocks. PTX predicates the instruction itself, so these are inline assembly.
+use super::super::ir_utils::is_zero;
 use super::Lowering;
 use cutec_dialects::atoms::CpAsync;
 use cutec_dialects::builder::{IrValue, result_of};
@@ -117,7 +118,7 @@ impl<'c> Lowering<'c> {
         let early = if guard.is_some() { "&" } else { "" };
         let guard = guard.map_or(String::new(), |guard| {
             let pred = inputs.add(guard.pred, "b");
-            let fill = match guard.fill {
+            let fill = match guard.fill.filter(|fill| !is_zero(*fill)) {
                 Some(fill) => self.repeated(view, fill, count, &access),
                 None => Vec::new(),
             };

@@ -89,27 +89,21 @@ fn recast_number<'c, 'a>(
         return ev.error(codes::WRONG_TYPE, span, message, label);
     }
     let bits_of = |ev: &mut Evaluator<'c, 'a>, of: &Value<'c, 'a>| {
-        let number = ev.number(of, old, span)?;
+        let (of, len) = match of {
+            Value::Vector(vector) => (vector.ir, Some(vector.len)),
+            of => (ev.number(of, old, span)?, None),
+        };
         let ir = ev.ir(span)?;
         let bits = match elem.value_type() == old.value_type() {
-            true => number,
-            false => ir.value(ArithOp::Bitcast, &[number], &[], ir.ty(elem.value_type())),
+            true => of,
+            false => ir.value(ArithOp::Bitcast, &[of], &[], ir.numbers_type(elem, len)),
         };
-        Ok(number_or_vector(bits, elem, None))
+        Ok(number_or_vector(bits, elem, len))
     };
     match number {
         Value::Tile(_) => ev.map_tiles(vec![(number.clone(), span)], span, |ev, of| {
             bits_of(ev, &of[0])
         }),
-        Value::Vector(vector) => {
-            let ir = ev.ir(span)?;
-            let ty = ir.vector_type(vector.len, ir.ty(elem.value_type()));
-            let bits = match elem.value_type() == old.value_type() {
-                true => vector.ir,
-                false => ir.value(ArithOp::Bitcast, &[vector.ir], &[], ty),
-            };
-            Ok(number_or_vector(bits, elem, Some(vector.len)))
-        }
         _ => bits_of(ev, number),
     }
 }

@@ -14,7 +14,7 @@ mod vector;
 use super::issuable::read_only;
 use super::types::{tile_of, update_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
-use crate::passes::ir_utils::{blocks, defining_op, hints_of, operations, set_attribute};
+use crate::passes::ir_utils::{blocks, defining_op, hints_of, is_zero, operations, set_attribute};
 use along::{Along, Neighbours};
 use cutec_dialects::atoms::{CopyAtom, CopyOp, CpAsync, Red, UniversalCopy, Wgmma};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of, result_of};
@@ -27,7 +27,7 @@ use cutec_dialects::tile::TileType;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Tree};
-use melior::ir::{Attribute, ValueLike, operation::OperationLike};
+use melior::ir::{ValueLike, operation::OperationLike};
 pub(super) use places::{Axis, Place, Places, before};
 pub(super) use vector::Vector;
 
@@ -93,19 +93,14 @@ pub(super) struct Element<'c> {
     pub known: Vec<i64>,
     /// What is asked of the caches.
     pub hints: Hints,
-    /// What there is outside of the tensor.
-    pub outside: Attribute<'c>,
+    /// What there is outside of the tensor, a constant.
+    pub outside: IrValue<'c>,
 }
 
 impl Element<'_> {
     /// Whether there are zeros outside of the tensor, as an asynchronous copy has them.
     fn is_zero_outside(&self) -> bool {
-        let text = self.outside.to_string();
-        let number = text
-            .split(':')
-            .next()
-            .map(|number| number.trim().parse::<f64>());
-        number == Some(Ok(0.0))
+        is_zero(self.outside)
     }
 
     /// The instruction that reads so many neighbours at once.
@@ -185,7 +180,7 @@ pub(super) fn element<'c>(map: IrOp<'c>) -> Option<Element<'c>> {
         at,
         known,
         hints: hints_of(load.op()),
-        outside: otherwise.attribute("value").ok()?,
+        outside: result_of(otherwise, 0),
     })
 }
 

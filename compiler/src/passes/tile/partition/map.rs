@@ -51,7 +51,7 @@ impl<'c> Body<'c> {
     }
 
     /// Whether what an operation gives is known already.
-    pub(super) fn has(&self, op: IrOp<'c>) -> bool {
+    fn has(&self, op: IrOp<'c>) -> bool {
         let mut results = (0..op.result_count()).map(|index| value_key(result_of(op, index)));
         op.result_count() > 0 && results.all(|result| self.many.contains_key(&result))
     }

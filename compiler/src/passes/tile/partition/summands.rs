@@ -56,10 +56,10 @@ impl<'c> Partition<'c> {
         let block = blocks(map, 0).into_iter().next().ok_or_else(missing)?;
         let from = spread_of(map, input).map_err(|(_, why)| SemError::Illegal(why))?;
         let from = from.ok_or_else(missing)?;
-        Ok((
-            Summands::OfMap(self.body_of(map, block, &from)?, block),
-            from,
-        ))
+        let mut body = self.body_of(map, block, &from)?;
+        // Numbers are the same for all.
+        self.for_one_value(&mut body, block, 0, |op| !ArithOp::Constant.is(op));
+        Ok((Summands::OfMap(body, block), from))
     }
 
     /// One of them, by the number of a thread's value.
@@ -72,11 +72,7 @@ impl<'c> Partition<'c> {
             Summands::Elements(elements) => return Ok(elements[lane]),
             Summands::OfMap(body, block) => (body, *block),
         };
-        let known: Vec<IrOp<'c>> = operations(block)
-            .into_iter()
-            .filter(|op| ArithOp::Constant.is(*op) && body.has(*op))
-            .collect();
-        self.for_one_value(body, block, lane, |op| known.contains(&op));
+        self.for_one_value(body, block, lane, |op| ArithOp::Constant.is(op));
         let end = operations(block).pop().and_then(tile::Yield::of);
         Ok(self.number_of(body, present(end)?.value(), lane))
     }

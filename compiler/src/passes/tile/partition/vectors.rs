@@ -64,12 +64,13 @@ impl<'c> Partition<'c> {
         };
         let (vector, count) = (vectors.atom.src_values(), to.values());
         let fragment = self.fragment(to)?;
-        let outside = element(map).ok_or_else(missing)?.outside;
+        let outside = element(map).and_then(|element| defining_op(element.outside));
+        let outside = outside.and_then(|constant| constant.attribute("value").ok());
         let pieces = self.pieces(fragment, count, vector)?;
         for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {
             let piece = self.piece(pieces, number)?;
             let of = self.vector(map, &vectors.divisors, to, lanes[0])?;
-            of.copy(self, vectors.atom, piece, map, Some(outside))?;
+            of.copy(self, vectors.atom, piece, map, outside)?;
         }
         let read = self.load_vec(fragment, to)?;
         if lanes.is_sorted() {
