@@ -212,7 +212,7 @@ impl TileLayout {
                     ..part
                 }));
             }
-            Some(found)
+            Some(coalesced(found))
         };
         let (threads, values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
         let sides = split(threads).zip(split(values));
@@ -221,7 +221,10 @@ impl TileLayout {
 
     /// Whether each thread holds the same elements of a shape in the same order as in another layout, however their modes are nested.
     pub fn is_as(&self, other: &Self, shape: &[i64]) -> bool {
-        let modes = |of: &Self| Some((of.thread_modes(shape).ok()?, of.value_modes(shape).ok()?));
+        let modes = |of: &Self| {
+            let modes = (of.thread_modes(shape).ok()?, of.value_modes(shape).ok()?);
+            Some((coalesced(modes.0), coalesced(modes.1)))
+        };
         self == other || modes(self).is_some_and(|own| modes(other) == Some(own))
     }
 
@@ -469,6 +472,22 @@ fn modes(tv: &Layout, side: usize, shape: &[i64]) -> Result<Vec<Mode>, String> {
         }
     }
     Ok(found)
+}
+
+/// As few modes as say the same: one that goes on along an axis where the one before it ends is a part of that.
+fn coalesced(modes: Vec<Mode>) -> Vec<Mode> {
+    let mut found: Vec<Mode> = Vec::new();
+    for mode in modes {
+        match (found.last_mut(), mode.along) {
+            (Some(last), Some((axis, step)))
+                if last.along == Some((axis, step / last.extent)) && step % last.extent == 0 =>
+            {
+                last.extent *= mode.extent;
+            }
+            _ => found.push(mode),
+        }
+    }
+    found
 }
 
 /// A mode of elements that are numbered with the first axis as the fastest, split where it goes from one axis to the next;

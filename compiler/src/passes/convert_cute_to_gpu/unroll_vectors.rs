@@ -13,7 +13,7 @@
 //! intermediate result would not fit registers.
 use super::super::elementwise::{is_elementwise, is_scalar_intrinsic};
 use super::super::ir_utils::{
-    borrowed, defining_op, first_of_block, first_operation, is_in_block, move_before,
+    block_of, borrowed, defining_op, first_of_block, first_operation, is_in_block, move_before,
     named_attributes, next_operation, vector_elements,
 };
 use super::Lowering;
@@ -34,62 +34,88 @@ pub(super) const PART: i64 = 8;
 /// How deep definitions of a number are followed: an unrolled kernel may have thousands behind one another.
 const DEPTH: usize = 64;
 
-/// The insertion order of parts: each has a place, in program order. Constants have the first.
+/// The insertion order of parts: each has a place, in program order, which its lanes share. Constants have the first.
 pub(super) struct Order<'c> {
-    places: HashMap<usize, usize>,
+    /// The number of the place.
+    of: HashMap<usize, usize>,
     /// Of a part that is made of a number: the first place that is behind it.
     since: HashMap<usize, usize>,
     /// What was moved to the front of a block, and where that ends.
     in_front: HashSet<usize>,
     fronts: HashMap<usize, IrOp<'c>>,
-    /// The last operation at a place; none where a part is loaded or put together.
-    last: Vec<Option<IrOp<'c>>>,
+    places: Vec<Place<'c>>,
+}
+
+/// Operations of a place.
+#[derive(Clone, Copy, Default)]
+struct Place<'c> {
+    /// Behind it the parts are there.
+    there: Option<IrOp<'c>>,
+    /// Behind it stands what is computed of them; none where a part is loaded or put together, which is computed where the program does.
+    last: Option<IrOp<'c>>,
 }
 
 impl Default for Order<'_> {
     fn default() -> Self {
         Order {
-            places: HashMap::new(),
+            of: HashMap::new(),
             since: HashMap::new(),
             in_front: HashSet::new(),
             fronts: HashMap::new(),
-            last: vec![None],
+            places: vec![Place::default()],
         }
     }
 }
 
 impl<'c> Order<'c> {
-    /// Gives a new part a place of its own after all others. Its users may be inserted after `at`.
-    fn add(&mut self, part: IrValue<'c>, at: Option<IrOp<'c>>) {
-        self.places
-            .entry(value_key(part))
-            .or_insert(self.last.len());
-        self.last.push(at);
+    /// Gives a new part a place of its own after all others.
+    fn add(&mut self, part: IrValue<'c>, place: Place<'c>) {
+        self.of.entry(value_key(part)).or_insert(self.places.len());
+        self.places.push(place);
     }
 
     /// Gives a constant, or what stands in front of the block that takes it, the place of the kernel's entry.
     fn begin(&mut self, constant: IrValue<'c>) {
-        self.places.insert(value_key(constant), 0);
+        self.of.insert(value_key(constant), 0);
     }
 
     /// A part has no place of its own: it may be used at all that are still to be added.
     fn use_from_here(&mut self, part: IrValue<'c>) {
-        self.since.insert(value_key(part), self.last.len());
+        self.since.insert(value_key(part), self.places.len());
     }
 
-    /// Appends a new part to an existing place. Its users may be inserted after `end`.
-    fn extend(&mut self, place: usize, part: IrValue<'c>, end: Option<IrOp<'c>>) {
-        self.places.insert(value_key(part), place);
-        self.last[place] = end;
+    /// Appends what is computed of an existing place. Its users may be inserted after `end`.
+    fn extend(&mut self, number: usize, part: IrValue<'c>, end: Option<IrOp<'c>>) {
+        self.of.insert(value_key(part), number);
+        self.places[number] = Place {
+            there: end,
+            last: end,
+        };
     }
 
-    /// The last place of what a part is computed from, and the operation there, where that is no
-    /// earlier than all operands; `block` is where it is to be computed.
-    fn behind(&self, operands: &[IrValue<'c>], block: IrBlock<'c>) -> Option<(usize, IrOp<'c>)> {
+    /// Appends a part that elements of an existing place make up, behind `end`; where these were loaded, what is computed of it has no place there.
+    fn join(&mut self, number: usize, part: IrValue<'c>, end: Option<IrOp<'c>>) {
+        match self.places[number].last {
+            Some(_) => self.extend(number, part, end),
+            None => {
+                self.of.insert(value_key(part), number);
+            }
+        }
+    }
+
+    /// A lane has the place of its part, if it has none.
+    fn share(&mut self, lane: IrValue<'c>, part: IrValue<'c>) {
+        if let Some(number) = self.of.get(&value_key(part)).copied() {
+            self.of.entry(value_key(lane)).or_insert(number);
+        }
+    }
+
+    /// The last place of what a part is computed from, where that is no earlier than all operands; `block` is where it is to be computed.
+    fn last_of(&self, operands: &[IrValue<'c>], block: IrBlock<'c>) -> Option<usize> {
         let (mut last, mut first) = (None, 0);
         for operand in operands {
-            match self.places.get(&value_key(*operand)) {
-                Some(place) => last = last.max(Some(*place)),
+            match self.of.get(&value_key(*operand)) {
+                Some(number) => last = last.max(Some(*number)),
                 None if let Some(since) = self.since.get(&value_key(*operand)) => {
                     first = first.max(*since);
                 }
@@ -100,9 +126,21 @@ impl<'c> Order<'c> {
                 None => {}
             }
         }
-        let place = last.filter(|last| *last >= first)?;
-        let op = self.last[place].filter(|op| is_in_block(*op, block))?;
-        Some((place, op))
+        last.filter(|last| *last >= first)
+    }
+
+    /// That place, and the operation behind which a part is computed there.
+    fn behind(&self, operands: &[IrValue<'c>], block: IrBlock<'c>) -> Option<(usize, IrOp<'c>)> {
+        let number = self.last_of(operands, block)?;
+        let op = self.places[number].last?;
+        is_in_block(op, block).then_some((number, op))
+    }
+
+    /// That place, and the operation behind which elements can be put together there.
+    fn there(&self, elements: &[IrValue<'c>], block: IrBlock<'c>) -> Option<(usize, IrOp<'c>)> {
+        let number = self.last_of(elements, block)?;
+        let op = self.places[number].there?;
+        is_in_block(op, block).then_some((number, op))
     }
 }
 
@@ -139,7 +177,7 @@ impl<'c> Lowering<'c> {
             && let Some((_, elem)) = long_vector(result.r#type())
         {
             let elements: Vec<IrValue<'c>> = operands_of(op).collect();
-            self.keep_elements(result, &elements, elem);
+            self.keep_elements(result, &elements, elem, block_of(op));
             return true;
         }
         if VectorOp::Extract.is(op)
@@ -163,22 +201,71 @@ impl<'c> Lowering<'c> {
     /// A vector is there in parts, which were loaded or put together here.
     pub(super) fn keep_parts(&mut self, vector: IrValue<'c>, parts: Vec<IrValue<'c>>) {
         for part in &parts {
-            self.order.add(*part, None);
-            self.know_lanes(*part);
+            self.keep(*part);
         }
         self.parts.insert(value_key(vector), parts);
     }
 
-    /// A vector is there in parts, of these elements.
-    fn keep_elements(&mut self, vector: IrValue<'c>, elements: &[IrValue<'c>], elem: Type<'c>) {
+    /// A part was loaded or put together here.
+    fn keep(&mut self, part: IrValue<'c>) {
+        self.know_lanes(part);
+        let there = self.lanes.end(part);
+        self.order.add(part, Place { there, last: None });
+        self.place_lanes(part);
+    }
+
+    /// The lanes of a part have its place.
+    fn place_lanes(&mut self, part: IrValue<'c>) {
+        for lane in self.lanes.of(part).into_iter().flatten() {
+            self.order.share(*lane, part);
+        }
+    }
+
+    /// A vector is there in parts, of these elements, in a block.
+    fn keep_elements(
+        &mut self,
+        vector: IrValue<'c>,
+        elements: &[IrValue<'c>],
+        elem: Type<'c>,
+        block: IrBlock<'c>,
+    ) {
         let ty = self.emitter.ir.vector_type(PART, elem);
         let parts = elements.chunks(PART as usize);
         let parts = parts.map(|part| match self.lanes.whole(part) {
-            Some(whole) if whole.r#type() == ty => whole,
-            _ => self.joined_lanes(part, ty),
+            Some(whole) if whole.r#type() == ty => {
+                self.keep(whole);
+                whole
+            }
+            _ => self.part_of_elements(part, ty, block),
         });
         let parts = parts.collect();
-        self.keep_parts(vector, parts);
+        self.parts.insert(value_key(vector), parts);
+    }
+
+    /// The part that elements make up is there as soon as they are.
+    fn part_of_elements(
+        &mut self,
+        elements: &[IrValue<'c>],
+        ty: Type<'c>,
+        block: IrBlock<'c>,
+    ) -> IrValue<'c> {
+        let mut defining = elements.iter().filter_map(|element| defining_op(*element));
+        let in_front = defining.all(|op| !is_in_block(op, block));
+        let there = self.order.there(elements, block);
+        let before = self.emitter.ir.insertion;
+        if in_front {
+            self.emitter.ir.insertion = Insertion::Before(self.front_of(block));
+        } else if let Some(next) = there.and_then(|(_, op)| next_operation(op)) {
+            self.emitter.ir.insertion = Insertion::Before(next);
+        }
+        let part = self.joined_lanes(elements, ty);
+        self.emitter.ir.insertion = before;
+        match there {
+            _ if in_front => self.order.begin(part),
+            Some((place, _)) => self.order.join(place, part, self.lanes.end(part)),
+            None => self.keep(part),
+        }
+        part
     }
 
     /// A long vector of registers that is not there in parts is, from where it is defined on.
@@ -198,7 +285,7 @@ impl<'c> Lowering<'c> {
         };
         let before = std::mem::replace(&mut self.emitter.ir.insertion, Insertion::Before(first));
         let lanes: Vec<IrValue<'c>> = (0..count).map(|lane| self.lane(vector, lane)).collect();
-        self.keep_elements(vector, &lanes, elem);
+        self.keep_elements(vector, &lanes, elem, block_of(first));
         self.emitter.ir.insertion = before;
     }
 
@@ -297,8 +384,15 @@ impl<'c> Lowering<'c> {
             let end = self.lanes.end(value);
             match behind {
                 Some((place, _)) => self.order.extend(place, value, end),
-                None => self.order.add(value, end),
+                None => self.order.add(
+                    value,
+                    Place {
+                        there: end,
+                        last: end,
+                    },
+                ),
             }
+            self.place_lanes(value);
             made.push(value);
         }
         Some(made)

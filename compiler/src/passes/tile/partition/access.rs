@@ -85,7 +85,7 @@ impl<'c> Partition<'c> {
         let view = present(tile::Store::of(op))?.view();
         let at = self.coordinate_of(op)?;
         let fragment = self.fragment(&from)?;
-        self.store_vec(vector, fragment)?;
+        self.store_vec(vector, fragment);
         let part = Part {
             hints: hints_of(op),
             ..self.global(view, &at, &from)?
@@ -102,7 +102,7 @@ impl<'c> Partition<'c> {
         let there = |how| Red::widest(how, from.tile.elem, 1, &self.target).is_some();
         if let Some(how) = kind.reduction().filter(|how| there(*how)) {
             let fragment = self.fragment(&from)?;
-            self.store_vec(vector, fragment)?;
+            self.store_vec(vector, fragment);
             return self.once(&from, |this| {
                 this.copy(&part, fragment, &from, Way::Update(how))
             });
@@ -154,14 +154,9 @@ impl<'c> Partition<'c> {
         Ok(self.ir.value(CuteOp::MemrefLoadVec, &[fragment], &[], ty))
     }
 
-    pub(super) fn store_vec(
-        &self,
-        vector: IrValue<'c>,
-        fragment: IrValue<'c>,
-    ) -> Result<(), SemError> {
+    pub(super) fn store_vec(&self, vector: IrValue<'c>, fragment: IrValue<'c>) -> IrOp<'c> {
         self.ir
-            .op(CuteOp::MemrefStoreVec, &[vector, fragment], &[], &[]);
-        Ok(())
+            .op(CuteOp::MemrefStoreVec, &[vector, fragment], &[], &[])
     }
 
     /// A thread's part of the tile of a view in global memory.

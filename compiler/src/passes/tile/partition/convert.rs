@@ -56,7 +56,7 @@ impl<'c> Partition<'c> {
                 }
                 let fast = layout_conversion::fast_axis(from, to)?;
                 let fragment = self.fragment(from)?;
-                self.store_vec(vector, fragment)?;
+                self.store_vec(vector, fragment);
                 let part = self.partition(buffer, None, fast, from)?;
                 self.once(from, |this| this.copy(&part, fragment, from, Way::Store))?;
                 match of_warps {

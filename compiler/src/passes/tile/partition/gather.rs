@@ -44,7 +44,7 @@ impl<'c> Partition<'c> {
             self.barrier();
         }
         let fragment = self.fragment(&from)?;
-        self.store_vec(vector, fragment)?;
+        self.store_vec(vector, fragment);
         let part = self.partition(buffer, None, fast, &from)?;
         self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))?;
         self.barrier();

@@ -31,6 +31,7 @@ mod summands;
 mod update;
 mod vectors;
 mod warpgroup;
+mod without_rounds;
 
 use super::emits::Emits;
 use super::known_ops::{checked_ops, is_of_elements};
@@ -61,6 +62,7 @@ use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationL
 use shifted::Overlap;
 use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
+use without_rounds::Zeros;
 
 pub(in crate::passes) use precision::MULTIPLIED_IN;
 pub(super) use scratch::Scratch;
@@ -135,6 +137,8 @@ struct Partition<'c> {
     left: Vec<(IrValue<'c>, IrOp<'c>)>,
     /// Registers that a thread has beside the tiles which it holds.
     room: i64,
+    /// What such sums are where their loop has no round.
+    zeros: Vec<Zeros<'c>>,
     /// What loops carry in place of these, by the number of the argument.
     idle: Vec<(IrOp<'c>, usize)>,
     entry: IrOp<'c>,
@@ -201,6 +205,7 @@ fn function_of<'c>(
         sums: HashMap::new(),
         left: Vec::new(),
         room: room(function, &operations)?,
+        zeros: Vec::new(),
         idle: Vec::new(),
         entry,
         of_scores: largest::of_scores(&operations, target),
@@ -238,6 +243,8 @@ fn function_of<'c>(
         unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
     }
     warpgroup::drop_idle(context, &partition.idle);
+    without_rounds::branch(context, &partition.zeros)
+        .map_err(|error| (entry, of_semantics(&error)))?;
     warpgroup::name_barriers(context, function, partition.turn);
     Ok(())
 }

@@ -120,7 +120,7 @@ impl<'c> Partition<'c> {
         let mut factors_b = Vec::new();
         for part in self.parts(&self.elements(b, &of_b)) {
             let registers = self.operand_registers(mma, Operand::B, &of_b)?;
-            self.store_vec(self.gather(&part, ty), registers)?;
+            self.store_vec(self.gather(&part, ty), registers);
             factors_b.push(registers);
         }
         let before = self.elements(c, &of_c);
@@ -130,7 +130,7 @@ impl<'c> Partition<'c> {
             for part in &parts_of_a {
                 let numbers: Vec<_> = rows_of_a.row(row).map(|at| part[at]).collect();
                 let registers = self.row_registers(rows_of_a);
-                self.store_vec(self.gather(&numbers, ty), registers)?;
+                self.store_vec(self.gather(&numbers, ty), registers);
                 factors_a.push(registers);
             }
             let added = self.row_registers(rows_of_c);

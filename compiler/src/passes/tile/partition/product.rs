@@ -89,7 +89,7 @@ impl<'c> Partition<'c> {
                 vector = self.rounded_to_tf32(vector, &spread);
             }
             let fragment = self.operand_registers(&mma, which, &spread)?;
-            self.store_vec(vector, fragment)?;
+            self.store_vec(vector, fragment);
             fragments.push(fragment);
         }
         if precision == Precision::Tf32x3 {

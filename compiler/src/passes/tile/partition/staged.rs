@@ -91,7 +91,7 @@ impl<'c> Partition<'c> {
         let write = present(tile::Write::of(op))?;
         let (buffer, stage) = (write.buffer(), write.stage());
         let fragment = self.fragment(&from)?;
-        self.store_vec(vector, fragment)?;
+        self.store_vec(vector, fragment);
         if let Some(copy) = tiled_copy_of(op).map_err(SemError::Illegal)? {
             let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
             let to = self.of_thread(CuteOp::TiledCopyPartitionD, tiled, buffer)?;

@@ -102,7 +102,7 @@ impl<'c> Partition<'c> {
         let ordered: Vec<IrValue<'c>> = lanes.iter().map(|lane| values[*lane]).collect();
         let ordered = self.gather(&ordered, self.ir.number_type(from.tile.elem));
         let fragment = self.fragment(from)?;
-        self.store_vec(ordered, fragment)?;
+        self.store_vec(ordered, fragment);
         let pieces = self.pieces(fragment, from.values(), vector)?;
         self.once(from, |this| {
             for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {

@@ -5,8 +5,9 @@ use super::super::specialize_warps::{CONSUMERS, IN_PLACE};
 use super::super::types::{is_by_descriptor, mma_of, reads_shared_memory, view_of};
 use super::precision::{attributes_of_gemm, precision_of};
 use super::shuffle::INDEXED;
+use super::without_rounds::Zeros;
 use super::{Partition, Spread};
-use crate::passes::cmpi::{AT_LEAST, NOT_EQUAL};
+use crate::passes::cmpi::NOT_EQUAL;
 use crate::passes::control_flow::in_loop;
 use crate::passes::convert_cute_to_gpu::REUSED;
 use crate::passes::ir_utils::{
@@ -88,7 +89,7 @@ impl<'c> Partition<'c> {
             let index = (1..body_arguments(of)).find(|at| argument_of(body, *at) == sums);
             let index = index.ok_or_else(missing)?;
             let initial = operands_of(of).nth(index + 2).ok_or_else(missing)?;
-            let (lower, upper) = (bounds.lower(), bounds.upper());
+            let lower = bounds.lower();
             let result = result_of(of, index - 1);
             let to =
                 super::spread_of(of, result).map_err(|(_, message)| SemError::Illegal(message))?;
@@ -119,7 +120,7 @@ impl<'c> Partition<'c> {
                 adds = Some(self.compare(NOT_EQUAL, argument_of(body, 0), lower));
             } else if before.is_none() {
                 // Behind the fence the sums are registers of their own: none is copied while products are under way.
-                self.store_vec(initial, fragment)?;
+                self.store_vec(initial, fragment);
                 self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
             }
             let initial = operands_of(of).nth(index + 2).ok_or_else(missing)?;
@@ -134,21 +135,18 @@ impl<'c> Partition<'c> {
             let mut ops = std::iter::successors(next_operation(of), |op| next_operation(*op));
             let wait = ops.find(|op| NvvmOp::WgmmaWaitGroup.is(*op) || !is_of_ring(*op, result));
             let wait = wait.filter(|op| NvvmOp::WgmmaWaitGroup.is(*op));
-            let behind = wait.and_then(next_operation).ok_or_else(|| {
-                SemError::Illegal("leaves products under way that nothing waits for".into())
-            })?;
+            let (wait, behind) = wait
+                .and_then(|wait| Some((wait, next_operation(wait)?)))
+                .ok_or_else(|| {
+                    SemError::Illegal("leaves products under way that nothing waits for".into())
+                })?;
             // As late as may be: what releases the last stages comes first.
             let stages = std::iter::successors(Some(behind), |op| next_operation(*op));
             let mut stages = stages.skip_while(|op| is_of_ring(*op, result));
             self.ir.insertion = Insertion::Before(stages.next().unwrap_or(behind));
             if begins_with_zeros {
-                let none = self.compare(AT_LEAST, lower, upper);
-                self.only_if(none, |this| {
-                    this.store_vec(initial, fragment)?;
-                    // A branch, which the block takes as a whole: as a selection it would read what no product has written.
-                    this.warp_barrier();
-                    Ok(())
-                })?;
+                let store = self.store_vec(initial, fragment);
+                self.zeros.push(Zeros { wait, store });
             }
             let sums = self.load_vec(fragment, &to)?;
             self.sums.insert(value_key(sums), (fragment, initial));
@@ -182,7 +180,7 @@ impl<'c> Partition<'c> {
                 false => {
                     let (vector, spread) = self.of(op, index)?;
                     let fragment = self.operand_registers(&mma, which, &spread)?;
-                    self.store_vec(vector, fragment)?;
+                    self.store_vec(vector, fragment);
                     fragment
                 }
             });
@@ -200,11 +198,11 @@ impl<'c> Partition<'c> {
                     // Else a loop would carry what the product of its last iteration left there. What the product before it in this one left
                     // keeps ptxas from giving both registers of their own.
                     if in_loop(op) && !reused {
-                        self.store_vec(vector, fragment)?;
+                        self.store_vec(vector, fragment);
                     }
                     (fragment, Some(self.ir.constant(0, "i1")))
                 } else {
-                    self.store_vec(vector, fragment)?;
+                    self.store_vec(vector, fragment);
                     (fragment, None)
                 }
             }
@@ -301,7 +299,7 @@ impl<'c> Partition<'c> {
         let mut factors_a = Vec::new();
         for part in self.parts(&self.elements(a, &of_a)) {
             let registers = self.operand_registers(mma, Operand::A, &of_a)?;
-            self.store_vec(self.gather(&part, ty), registers)?;
+            self.store_vec(self.gather(&part, ty), registers);
             factors_a.push(registers);
         }
         let mut factors_b = Vec::new();
@@ -316,7 +314,7 @@ impl<'c> Partition<'c> {
             let zeros = self
                 .ir
                 .value(VectorOp::Broadcast, &[zero], &[], to.vector(&self.ir));
-            self.store_vec(zeros, added)?;
+            self.store_vec(zeros, added);
         }
         self.ir.op(NvvmOp::WgmmaFence, &[], &[], &[]);
         let afresh = self.ir.constant(0, "i1");
