@@ -6,20 +6,19 @@
 use super::coordinate::Coordinate;
 use super::issuable::{control_flow, read_only};
 use super::known_ops::{KnownOp, known_op};
+use super::raster::varies_along;
 use super::smem_tile::{part_of, tile_in};
 use super::tensor_box::TensorBox;
 use super::types::{Failed, fast_axis, present, view_of};
-use crate::passes::ir_utils::{defining_op, users};
+use crate::passes::ir_utils::users;
 use crate::passes::kernel_abi::{MULTICAST, blocks_of_tile};
 use cutec_dialects::atoms::TmaAtom;
-use cutec_dialects::builder::{
-    IrOp, IrValue, integer_array, integer_value, operands_of, operation_key, result_of, value_key,
-};
+use cutec_dialects::builder::{IrOp, IrValue, integer_array, operation_key, result_of};
 use cutec_dialects::ops::{TileOp, cute, tile};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::{Precision, WINDOWS};
 use melior::ir::operation::OperationLike;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The attribute of products, and of gemms, that says why what they take is not loaded together.
@@ -127,7 +126,7 @@ impl Share {
             return Err("windows are loaded by each block for itself".into());
         }
         let message = |(_, message): Failed<'c>| message;
-        let varies = varies_along(copy, function)?;
+        let varies = copy_varies(copy, function)?;
         let axes = [0, 1].map(|axis| extents[axis] > 1 && !varies[axis]);
         let parts = (0..2)
             .filter(|axis| axes[*axis])
@@ -183,29 +182,15 @@ fn is_split(copy: IrOp) -> bool {
 }
 
 /// Along which of the first two axes of the launch it differs what a copy brings, or how often.
-fn varies_along<'c>(copy: IrOp<'c>, function: IrOp<'c>) -> Result<[bool; 2], String> {
+fn copy_varies<'c>(copy: IrOp<'c>, function: IrOp<'c>) -> Result<[bool; 2], String> {
     let begun = tile::CopyAsync::of(copy).ok_or("an operand is missing")?;
     let mut needed: Vec<IrValue<'c>> = begun.at();
     needed.push(begun.view());
     needed.extend(control_flow(copy, function)?);
-    let (mut seen, mut varies) = (HashSet::new(), [false; 2]);
-    while let Some(value) = needed.pop() {
-        if !seen.insert(value_key(value)) {
-            continue;
-        }
-        let Some(op) = defining_op(value) else {
-            continue;
-        };
-        if TileOp::Index.is(op) {
-            let axis = op.attribute("axis").ok().and_then(integer_value);
-            let axis = axis.and_then(|axis| usize::try_from(axis).ok());
-            if let Some(varies) = axis.and_then(|axis| varies.get_mut(axis)) {
-                *varies = true;
-            }
-        }
-        needed.extend(operands_of(op));
-    }
-    Ok(varies)
+    let varies = needed.into_iter().map(varies_along);
+    Ok(varies.fold([false; 2], |[rows, columns], [row, column]| {
+        [rows || row, columns || column]
+    }))
 }
 
 /// Whether an operation may be done by a block that has no tile of the launch, and computes the last one again.

@@ -2,7 +2,8 @@
 //!
 //! Before: `tile.grid` with the number of tiles along each axis, and `tile.index`. After: arithmetic on the
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
-//! to the next column: blocks that run at the same time share rows and columns, which L2 then holds.
+//! to the next column: blocks that run at the same time share rows and columns, which L2 then holds. Where the program does not say it, so
+//! do the tiles of a product of which one factor is that of their row and the other that of their column.
 //!
 //! A kernel whose blocks may load together (`multicast.rs`) stays as it is: `tile-specialize-warps` knows whether they do, and lowers
 //! it by [`lower`], as `tile-select-atoms` does where nothing is loaded by tensor maps.
@@ -12,19 +13,26 @@ use super::known_ops::checked_ops;
 use super::multicast;
 use super::types::tile_of;
 use crate::passes::cmpi::{BELOW, cmpi};
-use crate::passes::ir_utils::{defining_op, erase, for_each_kernel, replace_all_uses, set_operand};
+use crate::passes::ir_utils::{
+    collect_nested, defining_op, erase, for_each_kernel, replace_all_uses, set_attribute,
+    set_operand,
+};
 use crate::passes::kernel_abi::blocks_of_tile;
-use crate::passes::{Reported, report};
+use crate::passes::{Reported, remark, report};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of, value_key,
 };
 use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
 
 /// Marks the coordinate of an access that is that of the tile, or behind every tensor where a block has no tile.
 pub(super) const OF_TILE: &str = "tile.of_tile";
+
+/// How many rows tiles of a product go down where the program does not say (`docs/performance.md`, "Orders of blocks").
+const ROWS: i32 = 8;
 
 /// Gives every block of every kernel its tile.
 pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -38,6 +46,20 @@ fn function_of<'c>(
     function: IrOp<'c>,
     target: &Target,
 ) -> Result<(), Reported> {
+    let operations = checked_ops(function);
+    let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
+    if function.attribute("tile.raster").is_err()
+        && let Some(dot) = operations.into_iter().find(|op| shares_factors(*op))
+    {
+        let ir = OpBuilder::new(context, Insertion::Before(dot));
+        set_attribute(function, "tile.raster", ir.i32(ROWS));
+        remark(
+            dot.location(),
+            format!(
+                "blocks compute {ROWS} rows of tiles before they go to the next column, so that L2 holds their factors; `raster(n)` pins it"
+            ),
+        );
+    }
     if multicast::asked(function, target).is_some() {
         return Ok(());
     }
@@ -47,6 +69,37 @@ fn function_of<'c>(
         grid.into_iter().for_each(erase);
     }
     Ok(())
+}
+
+/// Whether tiles of the launch below each other have one factor of a product in common, and those beside each other have the other one.
+fn shares_factors(dot: IrOp) -> bool {
+    let factors = tile::Dot::of(dot).map(tile::Dot::factors);
+    let varies = factors.map(|factors| factors.map(varies_along));
+    matches!(
+        varies,
+        Some([[true, false], [false, true]] | [[false, true], [true, false]])
+    )
+}
+
+/// Along which of the first two axes of the launch it differs what a value is computed of.
+pub(super) fn varies_along(value: IrValue) -> [bool; 2] {
+    let (mut open, mut seen, mut varies) = (vec![value], HashSet::new(), [false; 2]);
+    while let Some(value) = open.pop() {
+        let Some(op) = defining_op(value).filter(|_| seen.insert(value_key(value))) else {
+            continue;
+        };
+        if TileOp::Index.is(op) {
+            let axis = op.attribute("axis").ok().and_then(integer_value);
+            let axis = axis.and_then(|axis| usize::try_from(axis).ok());
+            if let Some(varies) = axis.and_then(|axis| varies.get_mut(axis)) {
+                *varies = true;
+            }
+        }
+        let mut all = vec![op];
+        collect_nested(op, &mut all);
+        open.extend(all.into_iter().flat_map(operands_of));
+    }
+    varies
 }
 
 /// Gives every block of a kernel its tile, and every cluster so many neighbouring ones along m and n; gives `tile.grid`, which counts those of

@@ -7,12 +7,14 @@
 //! are stored on a way to the wait for the products make it serialize these.
 use crate::passes::cmpi::{LESS, cmpi};
 use crate::passes::ir_utils::{
-    block_of, clone, collect_nested, move_before, operations, parent, present, set_operand, uses,
+    block_of, clone, collect_nested, defining_op, move_before, operations, parent, present,
+    set_operand, users, uses,
 };
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block, result_of,
     results_of, value_key,
 };
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ScfOp, scf};
 use cutec_dialects::semantics::SemError;
 use melior::Context;
@@ -53,19 +55,40 @@ fn branch_of<'c>(
     let of = here[..behind].iter().rposition(|op| ScfOp::For.is(*op));
     let of = of.ok_or_else(missing)?;
     let end = stores.iter().filter_map(|store| place(*store)).min();
-    let moved = &here[of..end.ok_or_else(missing)?];
+    let all = &here[of..end.ok_or_else(missing)?];
     let bounds = present(scf::For::of(here[of]))?;
 
-    let inside: HashSet<usize> = moved.iter().map(|op| operation_key(*op)).collect();
-    let is_outside = |user: IrOp<'c>| {
-        let around = std::iter::successors(Some(user), |op| parent(*op));
-        !around
-            .into_iter()
-            .any(|op| inside.contains(&operation_key(op)))
-    };
+    // What is computed there for others stays: behind the branch, or in front of it where it is needed inside as well.
+    let mut inside: HashSet<usize> = all.iter().map(|op| operation_key(*op)).collect();
+    let computes = |op: &IrOp<'c>| *op != here[of] && has_no_effect(*op);
+    for op in all.iter().rev().copied().filter(computes) {
+        let mut users = results_of(op).flat_map(users);
+        if users.all(|user| !stands_in(user, &inside)) {
+            inside.remove(&operation_key(op));
+        }
+    }
+    for op in all.iter().copied().filter(computes) {
+        let is_given = results_of(op)
+            .flat_map(users)
+            .any(|user| !stands_in(user, &inside));
+        let mut made = operands_of(op).filter_map(defining_op);
+        if inside.contains(&operation_key(op))
+            && is_given
+            && made.all(|made| !stands_in(made, &inside))
+        {
+            inside.remove(&operation_key(op));
+            move_before(op, here[of]);
+        }
+    }
+    let moved: Vec<IrOp<'c>> = all
+        .iter()
+        .copied()
+        .filter(|op| inside.contains(&operation_key(*op)))
+        .collect();
+    let is_outside = |user: &(IrOp<'c>, usize)| !stands_in(user.0, &inside);
     let results = moved.iter().flat_map(|op| results_of(*op));
     let given: Vec<IrValue<'c>> = results
-        .filter(|result| uses(*result).into_iter().any(|(user, _)| is_outside(user)))
+        .filter(|result| uses(*result).iter().any(is_outside))
         .collect();
 
     let mut ir = OpBuilder::new(context, Insertion::Before(here[of]));
@@ -101,16 +124,21 @@ fn branch_of<'c>(
     let regions = vec![with_rounds, without_rounds];
     let branch = ir.op_with_regions(ScfOp::If, &[some], &[], &types, regions);
     for (index, value) in given.iter().enumerate() {
-        for (user, operand) in uses(*value) {
-            if is_outside(user) && user != last {
+        for (user, operand) in uses(*value).into_iter().filter(is_outside) {
+            if user != last {
                 set_operand(user, operand, result_of(branch, index));
             }
         }
     }
     for op in moved {
-        move_before(*op, last);
+        move_before(op, last);
     }
     Ok(())
+}
+
+/// Whether an operation is one of some, or stands in one.
+fn stands_in(op: IrOp, some: &HashSet<usize>) -> bool {
+    std::iter::successors(Some(op), |op| parent(*op)).any(|op| some.contains(&operation_key(op)))
 }
 
 /// Lets an operation, with what it holds, take other values.

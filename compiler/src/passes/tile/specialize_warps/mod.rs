@@ -19,6 +19,7 @@
 //! for what is read and computed of few elements next.
 mod chain;
 mod cluster;
+mod columns;
 mod consumers;
 mod cursor;
 mod elements;

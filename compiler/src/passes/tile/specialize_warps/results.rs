@@ -8,6 +8,7 @@ use super::super::result_store::{ByMap, OwnRows};
 use super::super::smem_tile::bytes_of;
 use super::super::stages::widen;
 use super::super::types::tile_of;
+use super::columns::Columns;
 use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
 use super::residual::Residual;
@@ -19,7 +20,7 @@ use crate::passes::ir_utils::{
 use crate::passes::remark;
 use cutec_abi::TensorMapAbi;
 use cutec_dialects::atoms::TmaAtom;
-use cutec_dialects::builder::{IrOp, IrValue, result_of, value_key};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of, value_key};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARPGROUP};
@@ -312,6 +313,8 @@ pub(super) struct Group<'a, 'c> {
     results: Vec<&'a StoredResult<'c>>,
     /// The maps between what they are made of and the stores, in their order.
     maps: Vec<IrOp<'c>>,
+    /// What these take that is loaded piece by piece.
+    columns: Vec<Columns<'c>>,
 }
 
 impl<'a, 'c> Group<'a, 'c> {
@@ -333,6 +336,7 @@ impl<'a, 'c> Group<'a, 'c> {
                 None => groups.push(Group {
                     results: vec![result],
                     maps: Vec::new(),
+                    columns: Vec::new(),
                 }),
             }
         }
@@ -369,6 +373,15 @@ impl<'a, 'c> Group<'a, 'c> {
             .collect();
         self.maps
             .sort_by_key(|map| order.iter().position(|op| op == map));
+        for value in self.maps.iter().flat_map(|map| operands_of(*map)) {
+            if self
+                .columns
+                .iter()
+                .all(|known| known.value() != Some(value))
+            {
+                self.columns.extend(Columns::of(value, store, &self.maps));
+            }
+        }
         Ok(())
     }
 
@@ -438,9 +451,19 @@ impl<'a, 'c> Group<'a, 'c> {
             reads = Reads::Nothing;
         }
         emit.before(last.store);
+        let mut loaded = self.load_columns(emit, 0)?;
         for number in 0..self.pieces() {
             emit.ir.location = last.store.location();
             let mut made = HashMap::new();
+            let next = self.load_columns(emit, number + 1)?;
+            for (columns, loaded) in self
+                .columns
+                .iter()
+                .zip(std::mem::replace(&mut loaded, next))
+            {
+                let repeated = columns.repeated(emit, loaded, &last.by.piece)?;
+                made.extend(columns.value().map(|value| (value_key(value), repeated)));
+            }
             let mut ends = false;
             match reads {
                 Reads::Stages(load, rings) => {
@@ -486,12 +509,25 @@ impl<'a, 'c> Group<'a, 'c> {
                 erase(*map);
             }
         }
+        self.columns.iter().for_each(Columns::erase);
         match reads {
             Reads::Stages(load, _) => erase(load.load()),
             Reads::Buffers(residual) => erase(residual.load),
             Reads::Nothing => {}
         }
         Ok(())
+    }
+
+    /// Loads the columns of a piece, if there is one of this number.
+    fn load_columns(&self, emit: &Emit<'c>, number: i64) -> Result<Vec<IrValue<'c>>, SemError> {
+        let Some(last) = self.results.last().filter(|_| number < self.pieces()) else {
+            return Ok(Vec::new());
+        };
+        let at = (number, self.pieces());
+        let columns = self.columns.iter();
+        columns
+            .map(|columns| columns.load(emit, at, &last.by.piece))
+            .collect()
     }
 
     /// A piece of a value, made of pieces where maps make it.
