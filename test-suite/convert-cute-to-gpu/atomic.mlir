@@ -22,6 +22,19 @@ gpu.module @m {
   // CHECK: llvm.intr.maxnum
   // CHECK: "atom.relaxed.gpu.global.cas.b32 $0, [$1], $2, $3;"
   // CHECK: scf.condition
+  // Where nobody asks for it, integers have it: an instruction for those that are not negative, and one for those that are.
+  // CHECK: %[[NUMBER:.*]] = arith.cmpf ord, %[[X:.*]], %[[X]] : f32
+  // CHECK: %[[BITS:.*]] = arith.bitcast %[[X]] : f32 to i32
+  // CHECK: arith.cmpi sge, %[[BITS]]
+  // CHECK: %[[ABOVE:.*]] = arith.andi %[[NUMBER]]
+  // CHECK: arith.cmpi slt, %[[BITS]]
+  // CHECK: %[[BELOW:.*]] = arith.andi %[[NUMBER]]
+  // CHECK: %[[FIRST:.*]] = arith.andi %{{.*}}, %[[ABOVE]]
+  // CHECK: "@$1 red.relaxed.gpu.global.max.s32 [$0], $2;", {{.*}} %[[FIRST]]
+  // CHECK: %[[SECOND:.*]] = arith.andi %{{.*}}, %[[BELOW]]
+  // CHECK: "@$1 red.relaxed.gpu.global.min.u32 [$0], $2;", {{.*}} %[[SECOND]]
+  // CHECK: red.relaxed.gpu.global.min.s32
+  // CHECK: red.relaxed.gpu.global.max.u32
   // CHECK-NOT: cute.
   gpu.func @updates(%p: !cute.ptr<f32, gmem, align<4>>, %q: !cute.ptr<i32, gmem, align<4>>, %x: f32, %i: i32, %c: i1) kernel {
     %layout = cute.static : !cute.layout<"8:1">
@@ -34,6 +47,8 @@ gpu.module @m {
     %3 = cute.memref.atomic(%t, %i, %x, %c) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32, i1) -> f32
     %6 = cute.memref.atomic(%t, %i, %3) {kind = "add"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
     %4 = cute.memref.atomic(%t, %i, %x) {kind = "max"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
+    %7 = cute.memref.atomic(%t, %i, %4, %c) {kind = "max"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32, i1) -> f32
+    %8 = cute.memref.atomic(%t, %i, %4) {kind = "min"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
     gpu.return
   }
 }

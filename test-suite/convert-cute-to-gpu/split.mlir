@@ -51,6 +51,29 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // A vector that is put together of what was loaded before has the place of its elements: what takes it of the one part stands with that.
+  // CHECK-LABEL: gpu.func @repeated
+  // CHECK-COUNT-8: "llvm.fabs"
+  // CHECK-NEXT: arith.addf
+  // CHECK-COUNT-7: arith.addf
+  // CHECK-NOT: arith.addf
+  // CHECK: "llvm.fabs"
+  // CHECK-COUNT-7: "llvm.fabs"
+  // CHECK-NEXT: arith.addf
+  gpu.func @repeated() kernel {
+    %x = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %y = cute.memref.alloca() : () -> !cute.memref<f32, rmem, align<16>, "16:1">
+    %w = cute.memref.load_vec(%y) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %v = cute.memref.load_vec(%x) : (!cute.memref<f32, rmem, align<16>, "16:1">) -> vector<16xf32>
+    %a = llvm.call_intrinsic "llvm.fabs"(%v) : (vector<16xf32>) -> vector<16xf32>
+    %0 = vector.extract %w[0] : f32 from vector<16xf32>
+    %1 = vector.extract %w[1] : f32 from vector<16xf32>
+    %r = vector.from_elements %0, %1, %0, %1, %0, %1, %0, %1, %0, %1, %0, %1, %0, %1, %0, %1 : vector<16xf32>
+    %b = arith.addf %a, %r : vector<16xf32>
+    cute.memref.store_vec(%b, %x) : vector<16xf32>, !cute.memref<f32, rmem, align<16>, "16:1">
+    gpu.return
+  }
+
   // What the machine has for one number is called for each of a part, in its place; and where there are no parts.
   // CHECK-LABEL: gpu.func @numbers
   // CHECK-NOT: vector<16x

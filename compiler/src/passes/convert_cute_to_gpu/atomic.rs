@@ -3,13 +3,17 @@
 use super::Lowering;
 use super::memory::coordinate;
 use super::predicated::Inputs;
+use crate::passes::cmpi::{AT_LEAST, LESS, cmpi};
 use cutec_dialects::atoms::RedForm;
 use cutec_dialects::builder::{Insertion, IrValue, argument_of, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::ops::{LlvmOp, ScfOp};
+use cutec_dialects::ops::{ArithOp, LlvmOp, ScfOp};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};
 use cutec_dialects::target::Target;
 use cutec_dialects::value::{Val, View};
+
+/// The predicate of `arith.cmpf` that says whether both sides are numbers.
+const ORDERED: i64 = 7;
 
 /// `monotonic` of LLVM's atomic orderings.
 const RELAXED: &str = "2 : i64";
@@ -48,7 +52,7 @@ impl<'c> Lowering<'c> {
         Ok(result_of(both, 0))
     }
 
-    /// An update whose result nobody needs, where its condition holds, as one instruction; whether there is one.
+    /// An update whose result nobody needs, where its condition holds, as one instruction, or as one for each sign; whether there is one.
     pub(super) fn reduce(
         &mut self,
         operands: &[Val],
@@ -58,11 +62,38 @@ impl<'c> Lowering<'c> {
         let (values, condition) = rest.split_at(kind.values());
         let (view, address) = self.element(operands)?;
         let elem = view.ptr.elem;
-        let ([value], Some(form)) = (values, kind.red(elem, &self.target)) else {
+        let &[value] = values else {
             return Ok(false);
         };
-        self.red(form, view, address, *value, condition.first().copied());
+        let condition = condition.first().copied();
+        if let Some(form) = kind.red(elem, &self.target) {
+            self.red(form, view, address, value, condition);
+            return Ok(true);
+        }
+        let Some(by_sign) = forms_by_sign(kind, elem, &self.target) else {
+            return Ok(false);
+        };
+        for (form, of_sign) in by_sign.into_iter().zip(self.signs_of(value, elem)) {
+            let ir = &self.emitter.ir;
+            let both = |holds| ir.value(ArithOp::Andi, &[holds, of_sign], &[], ir.ty("i1"));
+            let holds = condition.map_or(of_sign, both);
+            self.red(form, view, address, value, Some(holds));
+        }
         Ok(true)
+    }
+
+    /// Whether a floating number is one that is not negative, and one that is; neither where it is none.
+    fn signs_of(&self, value: IrValue<'c>, elem: Elem) -> [IrValue<'c>; 2] {
+        let ir = &self.emitter.ir;
+        let (bit, bits) = (ir.ty("i1"), ir.integer_type(elem.bits() as u32));
+        let ordered = [("predicate", ir.i64(ORDERED))];
+        let is_number = ir.value(ArithOp::Cmpf, &[value, value], &ordered, bit);
+        let word = ir.value(ArithOp::Bitcast, &[value], &[], bits);
+        let zero = ir.constant_of(0, bits);
+        [AT_LEAST, LESS].map(|side| {
+            let side = cmpi(ir, side, word, zero);
+            ir.value(ArithOp::Andi, &[is_number, side], &[], bit)
+        })
     }
 
     /// One `red`, where there is no condition or it holds.
@@ -214,6 +245,24 @@ impl<'c> Lowering<'c> {
         let last = ir.op_with_regions(ScfOp::While, &[first], &[], &[bits], regions);
         Ok(ir.value(LlvmOp::Bitcast, &[result_of(last, 0)], &[], number))
     }
+}
+
+/// How integers update the smaller or larger floating number, of a value that is not negative and of one that is: bits of the former are in the
+/// order of signed integers, among all; those of negative ones are larger the smaller they are, and as unsigned integers larger than those of all
+/// others. A NaN in memory may stay there.
+fn forms_by_sign(kind: AtomicKind, elem: Elem, target: &Target) -> Option<[RedForm; 2]> {
+    use AtomicKind::{Max, Min};
+    let (signed, unsigned) = match elem {
+        Elem::F32 => (Elem::I32, Elem::U32),
+        Elem::F64 => (Elem::I64, Elem::U64),
+        _ => return None,
+    };
+    let contrary = match kind {
+        Max => Min,
+        Min => Max,
+        _ => return None,
+    };
+    Some([kind.red(signed, target)?, contrary.red(unsigned, target)?])
 }
 
 /// Where an update is seen, and how PTX and LLVM say that.

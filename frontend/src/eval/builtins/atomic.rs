@@ -30,12 +30,12 @@ pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_min",
         AtomicKind::Min,
-        "Leaves the smaller one. Of i32, u32, i64, u64, f32, f64.",
+        "Leaves the smaller one; a NaN changes nothing, and may stay. Of i32, u32, i64, u64, f32, f64.",
     ),
     atomic(
         "atomic_max",
         AtomicKind::Max,
-        "Leaves the larger one. Of i32, u32, i64, u64, f32, f64.",
+        "Leaves the larger one; a NaN changes nothing, and may stay. Of i32, u32, i64, u64, f32, f64.",
     ),
     atomic(
         "atomic_and",
