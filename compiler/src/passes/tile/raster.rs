@@ -3,7 +3,7 @@
 //! Before: `tile.grid` with the number of tiles along each axis, and `tile.index`. After: arithmetic on the
 //! number of the block. With `tile.raster = w` on the function, tiles go down `w` rows before they go
 //! to the next column: blocks that run at the same time share rows and columns, which L2 then holds. Where the program does not say it, so
-//! do the tiles of a product of which one factor is that of their row and the other that of their column.
+//! do the tiles of a product by tensor cores of which one factor is that of their row and the other that of their column.
 //!
 //! A kernel whose blocks may load together (`multicast.rs`) stays as it is: `tile-specialize-warps` knows whether they do, and lowers
 //! it by [`lower`], as `tile-select-atoms` does where nothing is loaded by tensor maps.
@@ -22,8 +22,10 @@ use crate::passes::{Reported, remark, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of, value_key,
 };
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
+use cutec_dialects::tile::Precision;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
@@ -71,14 +73,22 @@ fn function_of<'c>(
     Ok(())
 }
 
-/// Whether tiles of the launch below each other have one factor of a product in common, and those beside each other have the other one.
-fn shares_factors(dot: IrOp) -> bool {
-    let factors = tile::Dot::of(dot).map(tile::Dot::factors);
-    let varies = factors.map(|factors| factors.map(varies_along));
-    matches!(
-        varies,
-        Some([[true, false], [false, true]] | [[false, true], [true, false]])
-    )
+/// Whether tiles of the launch below each other have one factor of a product in common, and those beside each other have the other one, and it is fast
+/// enough to wait for L2: not one by FMA.
+fn shares_factors(op: IrOp) -> bool {
+    let Some(dot) = tile::Dot::of(op) else {
+        return false;
+    };
+    let (Ok(tile), Ok(precision)) = (tile_of(op, dot.a()), Precision::of(&op)) else {
+        return false;
+    };
+    let by_fma = matches!(precision.multiplied_as(tile.elem), Elem::F32 | Elem::F64);
+    let varies = dot.factors().map(varies_along);
+    !by_fma
+        && matches!(
+            varies,
+            [[true, false], [false, true]] | [[false, true], [true, false]]
+        )
 }
 
 /// Along which of the first two axes of the launch it differs what a value is computed of.

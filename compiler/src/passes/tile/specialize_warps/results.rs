@@ -373,16 +373,27 @@ impl<'a, 'c> Group<'a, 'c> {
             .collect();
         self.maps
             .sort_by_key(|map| order.iter().position(|op| op == map));
-        for value in self.maps.iter().flat_map(|map| operands_of(*map)) {
-            if self
-                .columns
-                .iter()
-                .all(|known| known.value() != Some(value))
-            {
-                self.columns.extend(Columns::of(value, store, &self.maps));
+        self.columns = self.columns(store);
+        Ok(())
+    }
+
+    /// What only these take of vectors of columns: of a map that others take as well the whole is computed.
+    fn columns(&self, store: IrOp<'c>) -> Vec<Columns<'c>> {
+        let mut only_here: Vec<IrOp<'c>> = self.results.iter().map(|result| result.store).collect();
+        for map in self.maps.iter().rev() {
+            let users = users(result_of(*map, 0));
+            if users.iter().all(|user| only_here.contains(user)) {
+                only_here.push(*map);
             }
         }
-        Ok(())
+        let taken = self.maps.iter().flat_map(|map| operands_of(*map));
+        let mut found: Vec<Columns<'c>> = Vec::new();
+        for value in taken {
+            if found.iter().all(|known| known.value() != value) {
+                found.extend(Columns::of(value, store, &only_here));
+            }
+        }
+        found
     }
 
     /// The map that makes a value, if it can be made piece by piece.
@@ -462,7 +473,7 @@ impl<'a, 'c> Group<'a, 'c> {
                 .zip(std::mem::replace(&mut loaded, next))
             {
                 let repeated = columns.repeated(emit, loaded, &last.by.piece)?;
-                made.extend(columns.value().map(|value| (value_key(value), repeated)));
+                made.insert(value_key(columns.value()), repeated);
             }
             let mut ends = false;
             match reads {
