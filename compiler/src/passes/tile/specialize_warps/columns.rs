@@ -1,7 +1,7 @@
 //! What results take of vectors of their columns, as a bias or the weights of a norm: piece by piece, where the pieces leave.
 //!
 //! `tile-load-early` moves such a vector in front of the products, into registers that it has as a whole, as far as there are any. What stands
-//! behind them is loaded for one piece under what is computed of the one before.
+//! behind them is loaded for one piece while the one before is stored.
 use super::super::coordinate::{Coordinate, number};
 use super::super::load_early::writes;
 use super::super::types::tensor_of;
@@ -21,6 +21,8 @@ pub(super) struct Columns<'c> {
     /// What is computed of it, element by element, and reshapes it, in this order.
     row: Vec<IrOp<'c>>,
     broadcast: IrOp<'c>,
+    /// Whether it is there as a whole, from in front of the products.
+    pub early: bool,
 }
 
 impl<'c> Columns<'c> {
@@ -52,12 +54,21 @@ impl<'c> Columns<'c> {
             load,
             row,
             broadcast,
+            early: is_early(load.op(), store),
         })
     }
 
     /// The tile that they are repeated to.
     pub fn value(&self) -> IrValue<'c> {
         result_of(self.broadcast, 0)
+    }
+
+    /// Bits of them in a thread.
+    pub fn bits(&self) -> i64 {
+        let tile = tile_type(self.load.result());
+        tile.map_or(0, |tile| {
+            tile.elem.bits() * tile.layout.map_or(0, |layout| layout.values())
+        })
     }
 
     /// Loads those of one of so many pieces; `piece` is that of the result.
@@ -125,7 +136,7 @@ fn of_piece<'c>(emit: &Emit<'c>, op: IrOp<'c>, piece: &TileType) -> Result<IrOp<
     Ok(again)
 }
 
-/// Whether a load may be where something is stored behind it: no loop, and nothing that writes to its tensor or waits for others, stands in between.
+/// Whether a load may be where something is stored behind it: nothing in between writes to its tensor or waits for others.
 fn may_be_later<'c>(load: tile::Load<'c>, store: IrOp<'c>) -> bool {
     let tensor = tensor_of(load.view());
     let is_store_elsewhere = |op: IrOp<'c>| {
@@ -134,11 +145,16 @@ fn may_be_later<'c>(load: tile::Load<'c>, store: IrOp<'c>) -> bool {
             tensor.is_some() && other.is_some() && other != tensor
         })
     };
-    let is_loop = |op: IrOp<'c>| matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While));
     let mut behind = std::iter::successors(next_operation(load.op()), |op| next_operation(*op));
-    let end =
-        behind.find(|op| *op == store || is_loop(*op) || writes(*op) && !is_store_elsewhere(*op));
+    let end = behind.find(|op| *op == store || writes(*op) && !is_store_elsewhere(*op));
     end == Some(store) && is_store_elsewhere(store)
+}
+
+/// Whether a load stands in front of a loop, as what `tile-load-early` has moved.
+fn is_early(load: IrOp, store: IrOp) -> bool {
+    let behind = std::iter::successors(next_operation(load), |op| next_operation(*op));
+    let mut until_store = behind.take_while(|op| *op != store);
+    until_store.any(|op| matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While)))
 }
 
 fn tile_type(tile: IrValue) -> Option<TileType> {

@@ -2,8 +2,10 @@
 use super::super::emits::Emits;
 use super::super::insert_barriers::OWN;
 use super::super::known_ops::only_computes;
+use super::super::load_early::OTHERS;
 use super::super::partition::{FIRST_BARRIER, Scratch};
 use super::super::pingpong::in_turn;
+use super::super::registers::{for_bits, of_thread};
 use super::super::result_store::{ByMap, OwnRows};
 use super::super::smem_tile::bytes_of;
 use super::super::stages::widen;
@@ -21,6 +23,7 @@ use crate::passes::remark;
 use cutec_abi::TensorMapAbi;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of, value_key};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARPGROUP};
@@ -30,6 +33,9 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Registers for what is computed of a piece, a part of a fragment after the other.
+const COMPUTING: i64 = 32;
+
 /// Buffers of a result that leaves in pieces: one is written while the other is read.
 pub(super) const BUFFERS: i64 = 2;
 
@@ -38,6 +44,8 @@ pub(super) struct StoredResult<'c> {
     store: IrOp<'c>,
     /// Warpgroups that take turns, each with buffers of its own.
     in_turn: i64,
+    /// Registers that a thread has for tiles.
+    registers: i64,
     pub by: ByMap<'c>,
     pub atom: Arc<TmaAtom>,
     /// The rows that each warpgroup stores by itself, where they do.
@@ -66,6 +74,7 @@ impl<'c> StoredResult<'c> {
             Some(StoredResult {
                 store,
                 in_turn: in_turn(function),
+                registers: of_thread(function, threads, target) - OTHERS,
                 copy: by.store_copy(),
                 own: by.rows_of_warpgroup(store, function),
                 by,
@@ -393,7 +402,39 @@ impl<'a, 'c> Group<'a, 'c> {
                 found.extend(Columns::of(value, store, &only_here));
             }
         }
+        // What is there as a whole stays so as far as there are registers for it beside the sums; where pieces are loaded anyhow, also beside what is
+        // computed of one.
+        let held = |found: &[Columns<'c>]| {
+            let bits = |columns: &Columns<'c>| match columns.early {
+                true => columns.bits(),
+                false => columns.bits() / self.pieces().max(1),
+            };
+            let computing = match found.iter().all(|columns| columns.early) {
+                true => 0,
+                false => COMPUTING,
+            };
+            for_bits(self.sums() + found.iter().map(bits).sum::<i64>()) + computing
+        };
+        let room = self.results.last().map_or(0, |result| result.registers);
+        while held(&found) > room
+            && let Some(largest) = found
+                .iter_mut()
+                .filter(|it| it.early)
+                .max_by_key(|it| it.bits())
+        {
+            largest.early = false;
+        }
+        found.retain(|columns| !columns.early);
         found
+    }
+
+    /// Bits of the sums that a thread has of all pieces.
+    fn sums(&self) -> i64 {
+        let piece = self.results.last().map(|result| &result.by.piece);
+        let layout = piece.and_then(|piece| piece.layout.as_ref());
+        layout.map_or(0, |layout| {
+            self.pieces() * layout.values() * Elem::F32.bits()
+        })
     }
 
     /// The map that makes a value, if it can be made piece by piece.
@@ -466,12 +507,7 @@ impl<'a, 'c> Group<'a, 'c> {
         for number in 0..self.pieces() {
             emit.ir.location = last.store.location();
             let mut made = HashMap::new();
-            let next = self.load_columns(emit, number + 1)?;
-            for (columns, loaded) in self
-                .columns
-                .iter()
-                .zip(std::mem::replace(&mut loaded, next))
-            {
+            for (columns, loaded) in self.columns.iter().zip(std::mem::take(&mut loaded)) {
                 let repeated = columns.repeated(emit, loaded, &last.by.piece)?;
                 made.insert(value_key(columns.value()), repeated);
             }
@@ -488,11 +524,14 @@ impl<'a, 'c> Group<'a, 'c> {
                 }
                 Reads::Nothing => {}
             }
-            for result in &self.results {
+            for (place, result) in self.results.iter().enumerate() {
                 let value = match self.pieces() {
                     1 => result.value()?,
                     _ => self.piece(emit, result.value()?, number, &mut made)?,
                 };
+                if place + 1 == self.results.len() {
+                    loaded = self.load_columns(emit, number + 1)?;
+                }
                 emit.ir.location = result.store.location();
                 let to = match buffer {
                     Some(buffer) => buffer,
