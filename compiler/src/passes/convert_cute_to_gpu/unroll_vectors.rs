@@ -55,6 +55,16 @@ struct Place<'c> {
     last: Option<IrOp<'c>>,
 }
 
+impl<'c> Place<'c> {
+    /// Where something was computed, up to `end`.
+    fn computed(end: Option<IrOp<'c>>) -> Self {
+        Place {
+            there: end,
+            last: end,
+        }
+    }
+}
+
 impl Default for Order<'_> {
     fn default() -> Self {
         Order {
@@ -87,10 +97,7 @@ impl<'c> Order<'c> {
     /// Appends what is computed of an existing place. Its users may be inserted after `end`.
     fn extend(&mut self, number: usize, part: IrValue<'c>, end: Option<IrOp<'c>>) {
         self.of.insert(value_key(part), number);
-        self.places[number] = Place {
-            there: end,
-            last: end,
-        };
+        self.places[number] = Place::computed(end);
     }
 
     /// Appends a part that elements of an existing place make up, behind `end`; where these were loaded, what is computed of it has no place there.
@@ -384,13 +391,7 @@ impl<'c> Lowering<'c> {
             let end = self.lanes.end(value);
             match behind {
                 Some((place, _)) => self.order.extend(place, value, end),
-                None => self.order.add(
-                    value,
-                    Place {
-                        there: end,
-                        last: end,
-                    },
-                ),
+                None => self.order.add(value, Place::computed(end)),
             }
             self.place_lanes(value);
             made.push(value);

@@ -15,7 +15,7 @@ use cutec_dialects::builder::{
     results_of, value_key,
 };
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ScfOp, scf};
+use cutec_dialects::ops::{CuteOp, ScfOp, scf};
 use cutec_dialects::semantics::SemError;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -38,107 +38,135 @@ pub(super) fn branch<'c>(context: &'c Context, zeros: &[Zeros<'c>]) -> Result<()
             continue;
         }
         let stores: Vec<IrOp<'c>> = zeros.iter().filter(is_same).map(|it| it.store).collect();
-        branch_of(context, of.wait, &stores)?;
+        Stretch::of(of.wait, &stores)?.branch(context, &stores)?;
     }
     Ok(())
 }
 
-fn branch_of<'c>(
-    context: &'c Context,
-    wait: IrOp<'c>,
-    stores: &[IrOp<'c>],
-) -> Result<(), SemError> {
-    let missing = || SemError::Illegal("waits for no loop".into());
-    let here = operations(block_of(wait));
-    let place = |op: IrOp<'c>| here.iter().position(|other| *other == op);
-    let behind = place(wait).ok_or_else(missing)?;
-    let of = here[..behind].iter().rposition(|op| ScfOp::For.is(*op));
-    let of = of.ok_or_else(missing)?;
-    let end = stores.iter().filter_map(|store| place(*store)).min();
-    let all = &here[of..end.ok_or_else(missing)?];
-    let bounds = present(scf::For::of(here[of]))?;
+/// What goes into the branch.
+struct Stretch<'c> {
+    /// The loop, and what stands behind it up to the zeros.
+    moved: Vec<IrOp<'c>>,
+    inside: HashSet<usize>,
+}
 
-    // What is computed there for others stays: behind the branch, or in front of it where it is needed inside as well.
-    let mut inside: HashSet<usize> = all.iter().map(|op| operation_key(*op)).collect();
-    let computes = |op: &IrOp<'c>| *op != here[of] && has_no_effect(*op);
-    for op in all.iter().rev().copied().filter(computes) {
-        let mut users = results_of(op).flat_map(users);
-        if users.all(|user| !stands_in(user, &inside)) {
-            inside.remove(&operation_key(op));
+impl<'c> Stretch<'c> {
+    /// That of a loop whose products an operation waits for, with these stores of zeros.
+    fn of(wait: IrOp<'c>, stores: &[IrOp<'c>]) -> Result<Self, SemError> {
+        let missing = || SemError::Illegal("waits for no loop".into());
+        let here = operations(block_of(wait));
+        let place = |op: IrOp<'c>| here.iter().position(|other| *other == op);
+        let behind = place(wait).ok_or_else(missing)?;
+        let of = here[..behind].iter().rposition(|op| ScfOp::For.is(*op));
+        let of = of.ok_or_else(missing)?;
+        let end = stores.iter().filter_map(|store| place(*store)).min();
+        let all = &here[of..end.ok_or_else(missing)?];
+        let mut stretch = Stretch {
+            moved: all.to_vec(),
+            inside: all.iter().map(|op| operation_key(*op)).collect(),
+        };
+        stretch
+            .leave_out(|op| op != here[of] && (has_no_effect(op) || CuteOp::MemrefAlloca.is(op)));
+        Ok(stretch)
+    }
+
+    /// Leaves out what may be computed elsewhere for others: what nothing inside takes stays behind the branch, and what is taken there as well comes in
+    /// front of it.
+    fn leave_out(&mut self, may_be: impl Fn(IrOp<'c>) -> bool) {
+        let of = self.moved[0];
+        let candidates: Vec<IrOp<'c>> = self
+            .moved
+            .iter()
+            .copied()
+            .filter(|op| may_be(*op))
+            .collect();
+        for op in candidates.iter().rev() {
+            let mut users = results_of(*op).flat_map(users);
+            if users.all(|user| self.is_outside(user)) {
+                self.inside.remove(&operation_key(*op));
+            }
         }
-    }
-    for op in all.iter().copied().filter(computes) {
-        let is_given = results_of(op)
-            .flat_map(users)
-            .any(|user| !stands_in(user, &inside));
-        let mut made = operands_of(op).filter_map(defining_op);
-        if inside.contains(&operation_key(op))
-            && is_given
-            && made.all(|made| !stands_in(made, &inside))
-        {
-            inside.remove(&operation_key(op));
-            move_before(op, here[of]);
+        for op in candidates {
+            let mut users = results_of(op).flat_map(users);
+            let mut made = operands_of(op).filter_map(defining_op);
+            if self.inside.contains(&operation_key(op))
+                && users.any(|user| self.is_outside(user))
+                && made.all(|made| self.is_outside(made))
+            {
+                self.inside.remove(&operation_key(op));
+                move_before(op, of);
+            }
         }
+        let inside = &self.inside;
+        self.moved.retain(|op| inside.contains(&operation_key(*op)));
     }
-    let moved: Vec<IrOp<'c>> = all
-        .iter()
-        .copied()
-        .filter(|op| inside.contains(&operation_key(*op)))
-        .collect();
-    let is_outside = |user: &(IrOp<'c>, usize)| !stands_in(user.0, &inside);
-    let results = moved.iter().flat_map(|op| results_of(*op));
-    let given: Vec<IrValue<'c>> = results
-        .filter(|result| uses(*result).iter().any(is_outside))
-        .collect();
 
-    let mut ir = OpBuilder::new(context, Insertion::Before(here[of]));
-    ir.location = here[of].location();
-    let some = cmpi(&ir, LESS, bounds.lower(), bounds.upper());
-    let [(with_rounds, with), (without_rounds, without)] =
-        [region_with_block(&[]), region_with_block(&[])];
-    // Without a round a loop gives what it begins with.
-    let begins = operands_of(here[of]).skip(3);
-    let mut instead: HashMap<usize, IrValue<'c>> =
-        results_of(here[of]).map(value_key).zip(begins).collect();
-    ir.insertion = Insertion::End(without);
-    for op in &moved[1..] {
-        let copy = ir.insert(clone(*op));
-        replace_inside(copy, &instead);
-        let copies = (0..op.result_count())
-            .map(|index| (value_key(result_of(*op, index)), result_of(copy, index)));
-        instead.extend(copies);
+    fn is_outside(&self, op: IrOp) -> bool {
+        let mut around = std::iter::successors(Some(op), |op| parent(*op));
+        around.all(|op| !self.inside.contains(&operation_key(op)))
     }
-    let yielded: Vec<IrValue<'c>> = given
-        .iter()
-        .map(|value| instead.get(&value_key(*value)).copied().unwrap_or(*value))
-        .collect();
-    let last = ir.op(ScfOp::Yield, &yielded, &[], &[]);
-    for store in stores {
-        move_before(*store, last);
-    }
-    ir.insertion = Insertion::End(with);
-    let last = ir.op(ScfOp::Yield, &given, &[], &[]);
 
-    ir.insertion = Insertion::Before(here[of]);
-    let types: Vec<_> = given.iter().map(|value| value.r#type()).collect();
-    let regions = vec![with_rounds, without_rounds];
-    let branch = ir.op_with_regions(ScfOp::If, &[some], &[], &types, regions);
-    for (index, value) in given.iter().enumerate() {
-        for (user, operand) in uses(*value).into_iter().filter(is_outside) {
-            if user != last {
+    /// Uses of a value outside.
+    fn uses_outside(&self, value: IrValue<'c>) -> Vec<(IrOp<'c>, usize)> {
+        let mut uses = uses(value);
+        uses.retain(|(user, _)| self.is_outside(*user));
+        uses
+    }
+
+    /// Puts it into a branch for some rounds, beside one for none with the stores.
+    fn branch(self, context: &'c Context, stores: &[IrOp<'c>]) -> Result<(), SemError> {
+        let of = self.moved[0];
+        let bounds = present(scf::For::of(of))?;
+        let results = self.moved.iter().flat_map(|op| results_of(*op));
+        let given = results.map(|result| (result, self.uses_outside(result)));
+        let given: Vec<_> = given.filter(|(_, uses)| !uses.is_empty()).collect();
+
+        let mut ir = OpBuilder::new(context, Insertion::Before(of));
+        ir.location = of.location();
+        let some = cmpi(&ir, LESS, bounds.lower(), bounds.upper());
+        let [(rounds, with), (none, without)] = [region_with_block(&[]), region_with_block(&[])];
+        ir.insertion = Insertion::End(without);
+        let instead = self.without_rounds(&ir);
+        let yielded = given
+            .iter()
+            .map(|(value, _)| instead.get(&value_key(*value)).copied().unwrap_or(*value));
+        let yielded: Vec<IrValue<'c>> = yielded.collect();
+        let last = ir.op(ScfOp::Yield, &yielded, &[], &[]);
+        for store in stores {
+            move_before(*store, last);
+        }
+        ir.insertion = Insertion::End(with);
+        let values: Vec<IrValue<'c>> = given.iter().map(|(value, _)| *value).collect();
+        let last = ir.op(ScfOp::Yield, &values, &[], &[]);
+
+        ir.insertion = Insertion::Before(of);
+        let types: Vec<_> = values.iter().map(|value| value.r#type()).collect();
+        let regions = vec![rounds, none];
+        let branch = ir.op_with_regions(ScfOp::If, &[some], &[], &types, regions);
+        for (index, (_, uses)) in given.into_iter().enumerate() {
+            for (user, operand) in uses {
                 set_operand(user, operand, result_of(branch, index));
             }
         }
+        for op in self.moved {
+            move_before(op, last);
+        }
+        Ok(())
     }
-    for op in moved {
-        move_before(op, last);
-    }
-    Ok(())
-}
 
-/// Whether an operation is one of some, or stands in one.
-fn stands_in(op: IrOp, some: &HashSet<usize>) -> bool {
-    std::iter::successors(Some(op), |op| parent(*op)).any(|op| some.contains(&operation_key(op)))
+    /// What stands behind the loop, without it; gives what is there in place of each result.
+    fn without_rounds(&self, ir: &OpBuilder<'c>) -> HashMap<usize, IrValue<'c>> {
+        // The loop gives what it begins with.
+        let begins = operands_of(self.moved[0]).skip(3);
+        let results = results_of(self.moved[0]).map(value_key);
+        let mut instead: HashMap<usize, IrValue<'c>> = results.zip(begins).collect();
+        for op in &self.moved[1..] {
+            let copy = ir.insert(clone(*op));
+            replace_inside(copy, &instead);
+            instead.extend(results_of(*op).map(value_key).zip(results_of(copy)));
+        }
+        instead
+    }
 }
 
 /// Lets an operation, with what it holds, take other values.
