@@ -621,6 +621,22 @@ mod tests {
     }
 
     #[test]
+    fn a_shape_and_back_leaves_a_layout_as_it_was() {
+        // The sums of two wgmma m64n128k16 below each other, in groups of 32 columns.
+        let sums = layout("((4,8,4),(2,2,16,2)):((256,1,16),(128,8,1024,64))");
+        let (shape, groups) = ([128, 128], [128, 4, 32]);
+        let grouped = sums
+            .reshaped(&shape, &groups)
+            .expect("modes")
+            .expect("a layout");
+        assert_eq!(grouped.check(&groups), Ok(()));
+        assert_eq!(grouped.reshaped(&groups, &shape), Ok(Some(sums.clone())));
+        // Split where the groups end, it is the same one.
+        let split = layout("((4,8,4),(2,2,4,4,2)):((256,1,16),(128,8,1024,4096,64))");
+        assert!(split.is_as(&sums, &shape) && sums.is_as(&split, &shape));
+    }
+
+    #[test]
     fn elements_keep_their_order_under_another_shape() {
         let number = |layout: &TileLayout, shape: &[i64]| -> Vec<i64> {
             let (threads, values) = (layout.threads(), layout.values());
