@@ -26,7 +26,7 @@ use cutec_dialects::memo::type_text;
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, VectorOp};
 use melior::ir::attribute::DenseElementsAttribute;
 use melior::ir::{Attribute, BlockRef, Type, ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Elements of a part: of 16-bit elements, one 16-byte access.
 pub(super) const PART: i64 = 8;
@@ -37,12 +37,12 @@ const DEPTH: usize = 64;
 /// The insertion order of parts: each has a place, in program order, which its lanes share. Constants have the first.
 pub(super) struct Order<'c> {
     /// The number of the place.
-    of: HashMap<usize, usize>,
+    of: FxHashMap<usize, usize>,
     /// Of a part that is made of a number: the first place that is behind it.
-    since: HashMap<usize, usize>,
+    since: FxHashMap<usize, usize>,
     /// What was moved to the front of a block, and where that ends.
-    in_front: HashSet<usize>,
-    fronts: HashMap<usize, IrOp<'c>>,
+    in_front: FxHashSet<usize>,
+    fronts: FxHashMap<usize, IrOp<'c>>,
     places: Vec<Place<'c>>,
 }
 
@@ -68,10 +68,10 @@ impl<'c> Place<'c> {
 impl Default for Order<'_> {
     fn default() -> Self {
         Order {
-            of: HashMap::new(),
-            since: HashMap::new(),
-            in_front: HashSet::new(),
-            fronts: HashMap::new(),
+            of: FxHashMap::default(),
+            since: FxHashMap::default(),
+            in_front: FxHashSet::default(),
+            fronts: FxHashMap::default(),
             places: vec![Place::default()],
         }
     }
