@@ -7,6 +7,7 @@
 //! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
 //! | whether two warpgroups have tiles of their own and take turns | `pingpong()`, `pingpong(false)` | [`TilesInTurn`] |
+//! | rows of tiles that blocks go down before the next column, of a product whose factors tiles share | `raster(n)` | [`rows_of_raster`] |
 //! | whether blocks stay for further tiles | `persistent()`, `persistent(false)` | `specialize_warps/rounds.rs`: where tiles are seen to take different work and no queue has them, they do not |
 //! | stages of what is copied for products | `pipeline(n)` | [`Stages`] |
 //! | rounds that are loaded ahead into registers | `pipeline(n)` | [`Ahead`] |
@@ -172,6 +173,15 @@ pub fn warpgroups_of_product(products: impl Iterator<Item = [i64; 2]> + Clone) -
     let wanted = wanted.max().unwrap_or(1);
     let wanted = i64::try_from(wanted.unsigned_abs().next_power_of_two()).unwrap_or(1);
     (0..=wanted.ilog2()).rev().map(|power| 1 << power).collect()
+}
+
+/// Rows of tiles that the blocks of a product go down before they go to the next column, of which L2 holds the factors then; nothing by FMA,
+/// which does not wait for L2 ("Orders of blocks").
+pub fn rows_of_raster(multiplied: Elem) -> Option<i64> {
+    match multiplied {
+        Elem::F32 | Elem::F64 => None,
+        _ => Some(8),
+    }
 }
 
 /// From how many operations of an element on two warpgroups take turns with small tiles where the program does not say: gelu has 13, of a

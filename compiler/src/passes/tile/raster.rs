@@ -22,19 +22,16 @@ use crate::passes::{Reported, remark, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of, value_key,
 };
-use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::Precision;
+use cutec_dialects::tile::cost_model::rows_of_raster;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
 /// Marks the coordinate of an access that is that of the tile, or behind every tensor where a block has no tile.
 pub(super) const OF_TILE: &str = "tile.of_tile";
-
-/// How many rows tiles of a product go down where the program does not say (`docs/performance.md`, "Orders of blocks").
-const ROWS: i32 = 8;
 
 /// Gives every block of every kernel its tile.
 pub fn raster<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -51,14 +48,16 @@ fn function_of<'c>(
     let operations = checked_ops(function);
     let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
     if function.attribute("tile.raster").is_err()
-        && let Some(dot) = operations.into_iter().find(|op| shares_factors(*op))
+        && let Some((dot, rows)) = operations
+            .into_iter()
+            .find_map(|op| Some((op, rows_of_product(op)?)))
     {
         let ir = OpBuilder::new(context, Insertion::Before(dot));
-        set_attribute(function, "tile.raster", ir.i32(ROWS));
+        set_attribute(function, "tile.raster", ir.i32(rows));
         remark(
             dot.location(),
             format!(
-                "blocks compute {ROWS} rows of tiles before they go to the next column, so that L2 holds their factors; `raster(n)` pins it"
+                "blocks compute {rows} rows of tiles before they go to the next column, so that L2 holds their factors; `raster(n)` pins it"
             ),
         );
     }
@@ -73,22 +72,17 @@ fn function_of<'c>(
     Ok(())
 }
 
-/// Whether tiles of the launch below each other have one factor of a product in common, and those beside each other have the other one, and it is fast
-/// enough to wait for L2: not one by FMA.
-fn shares_factors(op: IrOp) -> bool {
-    let Some(dot) = tile::Dot::of(op) else {
-        return false;
-    };
-    let (Ok(tile), Ok(precision)) = (tile_of(op, dot.a()), Precision::of(&op)) else {
-        return false;
-    };
-    let by_fma = matches!(precision.multiplied_as(tile.elem), Elem::F32 | Elem::F64);
-    let varies = dot.factors().map(varies_along);
-    !by_fma
-        && matches!(
-            varies,
-            [[true, false], [false, true]] | [[false, true], [true, false]]
-        )
+/// How many rows of tiles blocks are to go down for a product of which tiles of the launch below each other have one factor in common, and those beside
+/// each other the other one.
+fn rows_of_product(op: IrOp) -> Option<i32> {
+    let dot = tile::Dot::of(op)?;
+    let shares = matches!(
+        dot.factors().map(varies_along),
+        [[true, false], [false, true]] | [[false, true], [true, false]]
+    );
+    let factor = tile_of(op, dot.a()).ok().filter(|_| shares)?.elem;
+    let multiplied = Precision::of(&op).ok()?.multiplied_as(factor);
+    i32::try_from(rows_of_raster(multiplied)?).ok()
 }
 
 /// Along which of the first two axes of the launch it differs what a value is computed of.
