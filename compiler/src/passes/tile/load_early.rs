@@ -9,13 +9,14 @@ use super::pingpong::in_turn;
 use super::registers::{for_bits, of_thread, peak_with};
 use super::types::Failed;
 use crate::passes::Reported;
+use crate::passes::control_flow::is_loop;
 use crate::passes::ir_utils::{
     Kernel, block_of, collect_nested, defining_op, for_each_kernel, function_block_size,
     move_before, next_operation, operations, same_block, users,
 };
 use cutec_dialects::builder::{IrOp, operands_of, operation_key};
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ScfOp, TileOp, tile};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::TileType;
 use melior::Context;
@@ -145,8 +146,7 @@ fn is_of_product(op: IrOp) -> bool {
 
 /// Whether an operation is a loop with products.
 pub(super) fn multiplies(op: IrOp) -> bool {
-    matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While))
-        && inside(op).into_iter().any(|op| TileOp::Dot.is(op))
+    is_loop(op) && inside(op).into_iter().any(|op| TileOp::Dot.is(op))
 }
 
 /// Whether it writes to global memory, or waits for blocks that do, or something inside of it does.

@@ -4,13 +4,14 @@
 //! behind them is loaded for one piece while the one before is stored.
 use super::super::coordinate::{Coordinate, number};
 use super::super::load_early::writes;
-use super::super::types::tensor_of;
+use super::super::types::{tensor_of, tile_of};
 use super::emit::Emit;
+use crate::passes::control_flow::is_loop;
 use crate::passes::ir_utils::{clone, defining_op, erase, next_operation, set_operand, users};
 use crate::passes::remark;
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ArithOp, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileType;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -29,7 +30,7 @@ impl<'c> Columns<'c> {
     /// Those that a tile is, where nothing takes it but some users that compute what is stored behind it, or store that.
     pub fn of(value: IrValue<'c>, store: IrOp<'c>, takes: &[IrOp<'c>]) -> Option<Self> {
         let broadcast = defining_op(value).filter(|op| TileOp::Broadcast.is(*op))?;
-        let columns = *tile_type(value)?.shape.last()?;
+        let columns = *tile_of(broadcast, value).ok()?.shape.last()?;
         let is_row = |tile: &TileType| {
             tile.shape.last() == Some(&columns) && tile.shape.iter().product::<i64>() == columns
         };
@@ -39,7 +40,7 @@ impl<'c> Columns<'c> {
             let [input] = operands_of(at).collect::<Vec<_>>()[..] else {
                 return None;
             };
-            tile_type(input).filter(is_row)?;
+            tile_of(at, input).ok().filter(is_row)?;
             at = defining_op(input).filter(|_| users(input).len() == 1)?;
             match TileOp::of(at) {
                 Some(TileOp::Load) => break tile::Load::of(at)?,
@@ -65,7 +66,7 @@ impl<'c> Columns<'c> {
 
     /// Bits of them in a thread.
     pub fn bits(&self) -> i64 {
-        let tile = tile_type(self.load.result());
+        let tile = tile_of(self.load.op(), self.load.result());
         tile.map_or(0, |tile| {
             tile.elem.bits() * tile.layout.map_or(0, |layout| layout.values())
         })
@@ -119,7 +120,7 @@ impl<'c> Columns<'c> {
 
 /// An operation on all columns, as it is for those of a piece.
 fn of_piece<'c>(emit: &Emit<'c>, op: IrOp<'c>, piece: &TileType) -> Result<IrOp<'c>, SemError> {
-    let whole = tile_type(result_of(op, 0)).ok_or_else(missing)?;
+    let whole = tile_of(op, result_of(op, 0)).map_err(|_| missing())?;
     let mut layout = piece.layout.clone().ok_or_else(missing)?;
     let mut shape = piece.shape.clone();
     if !TileOp::Broadcast.is(op) {
@@ -154,11 +155,7 @@ fn may_be_later<'c>(load: tile::Load<'c>, store: IrOp<'c>) -> bool {
 fn is_early(load: IrOp, store: IrOp) -> bool {
     let behind = std::iter::successors(next_operation(load), |op| next_operation(*op));
     let mut until_store = behind.take_while(|op| *op != store);
-    until_store.any(|op| matches!(ScfOp::of(op), Some(ScfOp::For | ScfOp::While)))
-}
-
-fn tile_type(tile: IrValue) -> Option<TileType> {
-    TileType::of(tile.r#type())?.ok()
+    until_store.any(is_loop)
 }
 
 fn missing() -> SemError {
