@@ -68,7 +68,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
 def Tile_WindowsOp : Tile_Op<"windows", [Pure]> {
   let summary = "A tile that is gathered, of which is known that its rows are pixels as the windows of a convolution meet them";
   let description = [{
-    The view is images, (n, …, c). The coordinate is that of the first pixel: the image, and where its window begins along each mode
+    The view is images, (n, …, c), or one of them, (…, c), which is number 0. The coordinate is that of the first pixel: the image, and where its window begins along each mode
     of pixels; then for each element of the filter whose channels the tile has, one behind the other, which tile of channels it is
     and by how much pixels are moved within their windows. For each mode of pixels `windows` has where the first window begins, where the last one does, counted from the last pixel, the step from window to
     window, and the largest move: all of the first kind, then all of the second, and so on. The result is the operand.

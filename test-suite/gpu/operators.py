@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A hundred common operators, f32 unless said, at the tile level against PyTorch, eager and compiled, on a GPU.
+"""A hundred common operators at the tile level against PyTorch, eager and compiled, on a GPU: elements of f32, or of another type.
 
     pip install target/wheels/cutec-*.whl
-    test-suite/gpu/operators.py [--source examples] [--only TEXT] [--no-compiled] [--quick] [--json FILE]
+    test-suite/gpu/operators.py [--source examples] [--type bf16] [--only TEXT] [--no-compiled] [--quick] [--json FILE]
 
-The kernels are those of `operators.cute` and of `examples`, each in one configuration: nothing is searched for. Convolutions without steps of
-two dimensions go by Winograd's way, and all prepare their filters in each run; a tile has as many outputs and channels as there are, if these are few. Results
+The kernels are those of `operators.cute` and of `examples`, each in one configuration: nothing is searched for. Of f32, convolutions without steps of
+two dimensions go by Winograd's way, of 16 bits those of eight channels or more by way of images with their channels last; all prepare their filters in each run; a tile has as many outputs and channels as there are, if these are few. Results
 are compared with f64, of large ones some places; operands are normal and larger than twice the L2 cache, or rotate. Eager PyTorch, `torch.compile` and ours
 take turns (rounds.py); a ratio above 1 says that ours is faster than the faster of them. PyTorch multiplies f32 exactly (TF32 is off). The
 exit status is 1 where a result is wrong, or there is none.
@@ -26,15 +26,56 @@ from rounds import compare, geometric_mean, ratio, save, sets
 from rounds import normal as normal_of
 
 HERE = pathlib.Path(__file__).resolve().parent
-normal = functools.partial(normal_of, dtype=torch.float32)
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 
 
-def empty(*shape, dtype=torch.float32):
-    return torch.empty(shape, dtype=dtype, device="cuda")
+class Elements:
+    """The type of the operands and results; sums are of f32."""
+
+    name = "f32"
+
+    @property
+    def dtype(self):
+        return TYPES[self.name]
+
+    @property
+    def narrow(self):
+        return self.name != "f32"
+
+
+ELEMENTS = Elements()
+
+
+def normal(*shape):
+    return normal_of(*shape, dtype=ELEMENTS.dtype)
+
+
+def empty(*shape, dtype=None):
+    return torch.empty(shape, dtype=dtype or ELEMENTS.dtype, device="cuda")
+
+
+def number(*shape):
+    """What sums are added up in."""
+    return empty(*shape, dtype=torch.float32)
 
 
 def positive(*shape):
-    return torch.rand(shape, device="cuda")
+    return torch.rand(shape, device="cuda").to(ELEMENTS.dtype)
+
+
+class Typed:
+    """The kernels of a file, of elements of the type."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __getattr__(self, name):
+        return getattr(self.module, name).specialize(t=ELEMENTS.name)
+
+
+def rounding():
+    """What a result is off by for its type alone."""
+    return torch.finfo(ELEMENTS.dtype).eps / 2 if ELEMENTS.narrow else 0.0
 
 
 class Case:
@@ -44,10 +85,11 @@ class Case:
 
     def __init__(self, name, operands, formula, ours, least=1.0, bound=2e-5, exact=None):
         self.name, self.operands, self.formula, self.ours = name, operands, formula, ours
-        self.least, self.bound, self.exact = least, bound, exact
+        self.least, self.exact = least, exact
+        self.bound = bound and bound + 4 * rounding()
 
 
-def into(kernel, *extra, shape=None, dtype=torch.float32, view=None, **parameters):
+def into(kernel, *extra, shape=None, dtype=None, view=None, **parameters):
     """How a kernel is launched with the operands, its result, and numbers behind them; `view` gives tensors of other shapes."""
     special = kernel.specialize(**parameters) if parameters else kernel
 
@@ -80,12 +122,12 @@ def products(own, gemm):
 
     yield product("product, batched 128", (128, 512, 1024), (128, 1024, 2048), torch.bmm, bmm, 1024)
     yield product("matrix · vector", (2048, 1048576), (1048576, 1), torch.matmul,
-                       into(own.matvec, view=lambda a, b, y: (a, b.view(-1), y), shape=(2048,)), 1048576)
+                       into(own.matvec, view=lambda a, b, y: (a, b.view(-1), y), shape=(2048,), dtype=torch.float32), 1048576)
     yield Case("matrix · number", lambda: (normal(65536, 16384),), lambda a: a * 3.14,
                into(own.each, f="times", view=lambda a, y: (a.view(-1), y.view(-1))))
 
     def parts(a, b):
-        c = empty(a.shape[0], b.shape[1])
+        c = number(a.shape[0], b.shape[1])
 
         def launch():
             c.zero_()
@@ -125,12 +167,12 @@ def products(own, gemm):
         def ours(a, b):
             c = empty(2048, 4096)
             a, b = (a.T if "a" in which else a), (b if "b" in which else b.T)
-            return functools.partial(kernel.specialize(t="f32", **({"to": "f32"} if kernel is gemm.tile_gemm else {}), align=4), a, b, c), c
+            return functools.partial(getattr(gemm, kernel).specialize(**({"to": ELEMENTS.name} if kernel == "tile_gemm" else {}), align=8 if ELEMENTS.narrow else 4), a, b, c), c
         return ours
 
-    yield product("product, a by columns", (8192, 2048), (8192, 4096), lambda a, b: a.T @ b, transposed(gemm.tile_gemm_mn, "a"), 8192)
-    yield product("product, b by columns", (2048, 8192), (4096, 8192), lambda a, b: a @ b.T, transposed(gemm.tile_gemm, "b"), 8192)
-    yield product("product, both by columns", (8192, 2048), (4096, 8192), lambda a, b: a.T @ b.T, transposed(gemm.tile_gemm_mk, "a", "b"), 8192)
+    yield product("product, a by columns", (8192, 2048), (8192, 4096), lambda a, b: a.T @ b, transposed("tile_gemm_mn", "a"), 8192)
+    yield product("product, b by columns", (2048, 8192), (4096, 8192), lambda a, b: a @ b.T, transposed("tile_gemm", "b"), 8192)
+    yield product("product, both by columns", (8192, 2048), (4096, 8192), lambda a, b: a.T @ b.T, transposed("tile_gemm_mk", "a", "b"), 8192)
 
 
 def element_by_element(own):
@@ -153,7 +195,7 @@ def rows_and_norms(own):
     def by_moments(groups_of, count, group, channels):
         def ours(x, w, b):
             y, rows = empty(*x.shape), x.view(x.shape[0] * x.shape[1], -1)
-            sums = empty(groups_of(x), 2)
+            sums = number(groups_of(x), 2)
 
             def launch():
                 sums.zero_()
@@ -178,7 +220,7 @@ def rows_and_norms(own):
                exact=lambda got, x: (got[:4], (lambda x: x / torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5))(x[:4].double())))
 
     def frobenius(x):
-        y, total = empty(*x.shape), empty()
+        y, total = empty(*x.shape), number()
 
         def launch():
             total.zero_()
@@ -196,7 +238,7 @@ def rows_and_norms(own):
 
     def layer_norm(x, w, b):
         y, rows = empty(*x.shape), x.view(16, -1)
-        sums = empty(16, 2)
+        sums = number(16, 2)
 
         def launch():
             sums.zero_()
@@ -232,7 +274,10 @@ def over_the_middle(own):
     ):
         yield Case(f"{name} over the middle", middle, f, into(own.middle, shape=(128, 4095), **parameters), 1.0 if "m" in name[0] else 64.0)
     for name, f, sign in (("argmax", lambda x: x.argmax(1), 1.0), ("argmin", lambda x: x.argmin(1), -1.0)):
-        yield Case(f"{name} over the middle", middle, f, into(own.middle_place, shape=(128, 4095), dtype=torch.int32, sign=sign), bound=0.0)
+        # Of narrow types several are equal, and PyTorch may give the place of any.
+        there = lambda got, x, f=f: (x.gather(1, got.long()[:, None]), x.gather(1, f(x)[:, None]))
+        yield Case(f"{name} over the middle", middle, f, into(own.middle_place, shape=(128, 4095), dtype=torch.int32, sign=sign), bound=0.0,
+                   exact=there if ELEMENTS.narrow else None)
 
 
 def prefixes(own):
@@ -253,7 +298,7 @@ def prefixes(own):
 def losses(own):
     def loss(launch_of):
         def ours(*operands):
-            y = empty()
+            y = number()
 
             def launch():
                 y.zero_()
@@ -262,7 +307,7 @@ def losses(own):
             return launch, y
         return ours
 
-    pairs = lambda f: loss(lambda a, b, y: own.mean_of_pairs[{"f": f}](a.view(-1), b.view(-1), y, 1 / a.numel()))
+    pairs = lambda f: loss(lambda a, b, y: own.mean_of_pairs.specialize(f=f)(a.view(-1), b.view(-1), y, 1 / a.numel()))
     two = lambda: (normal(32768, 32768), normal(32768, 32768))
     chunks = lambda f: lambda got, *all: (got, torch.stack([f(*(x[i : i + 1024].double() for x in all)) for i in range(0, all[0].shape[0], 1024)]).mean())
     mse = lambda a, b: torch.mean((a - b) ** 2)
@@ -272,34 +317,37 @@ def losses(own):
                loss(lambda x, labels, y: own.cross_entropy(x, labels, y, 1 / 32768)), exact=lambda got, x, t: (got, F.cross_entropy(x.double(), t)))
     kl = lambda a, b: F.kl_div(torch.log(a), b, reduction="batchmean")
     yield Case("KL divergence", lambda: (normal(16384, 16384).softmax(1), normal(16384, 16384).softmax(1)), kl,
-               loss(lambda a, b, y: own.mean_of_pairs[{"f": "kl"}](a.view(-1), b.view(-1), y, 1 / 16384)),
+               loss(lambda a, b, y: own.mean_of_pairs.specialize(f="kl")(a.view(-1), b.view(-1), y, 1 / 16384)),
                exact=lambda got, a, b: (got, kl(a.double(), b.double())))
     triplet = lambda a, p, n: F.triplet_margin_loss(a, p, n, margin=1.0)
     yield Case("triplet loss", lambda: (normal(32768, 8192), normal(32768, 8192), normal(32768, 8192)), triplet,
                loss(lambda a, p, n, y: own.triplet(a, p, n, y, 1 / 32768)), exact=chunks(triplet))
     hinge = lambda p, t: torch.mean(torch.clamp(1 - p * t, min=0))
-    yield Case("hinge loss", lambda: (normal(32768, 32768), torch.randint(0, 2, (32768,), device="cuda").float() * 2 - 1), hinge,
+    yield Case("hinge loss", lambda: (normal(32768, 32768), torch.randint(0, 2, (32768,), device="cuda").to(ELEMENTS.dtype) * 2 - 1), hinge,
                loss(lambda p, t, y: own.hinge(p, t, y, 1 / p.numel())),
                exact=lambda got, p, t: (got, torch.stack([hinge(p[i : i + 1024].double(), t.double()) for i in range(0, 32768, 1024)]).mean()))
 
 
 def attention(own):
+    kind = ELEMENTS.name if ELEMENTS.narrow else "f16"
+    typed = functools.partial(normal_of, dtype=TYPES[kind])
+    weights, values = (kernel.specialize(t=kind) for kernel in (own.attention_weights, own.attention_values))
+
     def attention(q, k, v):
         heads = [x.flatten(0, 1) for x in (q, k, v)]
-        p, o = empty(1024, 512, 512, dtype=torch.float16), empty(1024, 512, 1024, dtype=torch.float16)
+        p, o = empty(1024, 512, 512, dtype=TYPES[kind]), empty(1024, 512, 1024, dtype=TYPES[kind])
 
         def launch():
-            own.attention_weights(heads[0], heads[1], p, 1 / 32)
-            own.attention_values(p, heads[2], o)
+            weights(heads[0], heads[1], p, 1 / 32)
+            values(p, heads[2], o)
 
         return launch, o.view(q.shape)
 
-    f16 = functools.partial(normal_of, dtype=torch.float16)
-    yield Case("attention, f16", lambda: tuple(f16(32, 32, 512, 1024) for _ in range(3)), F.scaled_dot_product_attention, attention, 0.05, 2e-2,
+    yield Case(f"attention, {kind}", lambda: tuple(typed(32, 32, 512, 1024) for _ in range(3)), F.scaled_dot_product_attention, attention, 0.05, 2e-2,
                exact=lambda got, *x: (got[:1], F.scaled_dot_product_attention(*(t[:1].double() for t in x))))
 
 
-def convolutions(conv, wino):
+def convolutions(conv, wino, first):
     def convolution(name, x_shape, outputs, filters, transposed=False, groups=1, padding=0, stride=1, dilation=1, output_padding=0):
         rank = len(x_shape) - 2
         filters, padding, stride, dilation = (tuple_of(v, rank) for v in (filters, padding, stride, dilation))
@@ -315,7 +363,7 @@ def convolutions(conv, wino):
         def ours(x, w):
             y = empty(*f(x.to("meta"), w.to("meta"), **options).shape)
             # A tile has as many outputs and channels as there are.
-            bk = 16 if channels // groups > 8 else 8
+            bk = 16 if channels // groups > 8 or ELEMENTS.narrow else 8
             bo = next(bo for bo in (8, 16, 32, 64, 128) if bo >= min(outputs // groups, 64 if stepped else 128))
             together = channels // groups >= 8 or transposed
             parameters = dict(filter=filters, step=stride, pad=padding, dilation=dilation, groups=groups, bk=bk, bo=bo)
@@ -336,7 +384,7 @@ def convolutions(conv, wino):
 
             return launch, y
 
-        by_winograd = rank == 2 and groups == 1 and channels >= 16 and set(stride + dilation) == {1} and max(filters) <= 7
+        by_winograd = not ELEMENTS.narrow and rank == 2 and groups == 1 and channels >= 16 and set(stride + dilation) == {1} and max(filters) <= 7
 
         def winograd(x, w):
             y = empty(*f(x.to("meta"), w.to("meta"), **options).shape)
@@ -358,8 +406,32 @@ def convolutions(conv, wino):
 
             return launch, y
 
+        by_windows = ELEMENTS.narrow and not stepped and groups == 1 and channels % 8 == 0
+
+        def windows(x, w):
+            y = empty(*f(x.to("meta"), w.to("meta"), **options).shape)
+            z, g = empty(x.shape[0], *x.shape[2:], channels), empty(outputs, elements, channels)
+            of_images, of_results = math.prod(x.shape[2:]), math.prod(y.shape[2:])
+            wide = lambda count: math.gcd(count, 8)
+            few = rank == 2 and channels <= 16
+            own_pad = tuple(d * (e - 1) - p for d, e, p in zip(dilation, filters, padding)) if transposed else padding
+            parameters = dict(filter=filters, step=stride, pad=own_pad, dilation=dilation, align=wide(of_results), bo=64 if outputs <= 64 else 128)
+            kernel = getattr(first, f"conv{rank}d_first{'_few' if few else ''}").specialize(
+                **parameters, **({"channels": channels} if few else {"bk": min(64, channels)}))
+            turn = first.channels_last.specialize(align=wide(of_images))
+            pack = first.filters_last.specialize(turned=transposed)
+            by_output = w.flatten(2).transpose(0, 1) if transposed else w.flatten(2)
+
+            def launch():
+                pack(by_output, g)
+                turn(x.flatten(2), z.view(x.shape[0], -1, channels))
+                kernel(z, g.flatten(1) if few else g, y.flatten(2))
+
+            return launch, y
+
+        way = windows if by_windows else winograd if by_winograd else ours
         return Case(name, lambda: (normal(*x_shape), normal(*f_shape) / (channels // groups * elements) ** 0.5),
-                    lambda x, w: f(x, w, **options), winograd if by_winograd else ours, bound=1e-4 if by_winograd else 2e-5,
+                    lambda x, w: f(x, w, **options), way, bound=1e-4 if by_winograd else 2e-5,
                     exact=lambda got, x, w: (got[:1], f(x[:1].double(), w.double(), **options)))
 
     yield convolution("convolution 2, 3 > 96, 11 × 11 step 4", (256, 3, 224, 224), 96, 11, padding=2, stride=4)
@@ -432,19 +504,20 @@ def by_channels(own):
 
 
 def cases(examples):
-    load = lambda name: cutec.load(examples / name, arch="sm_90a")
-    own = cutec.load(HERE / "operators.cute", arch="sm_90a")
-    yield from products(own, load("tile_gemm.cute"))
+    load = lambda file: Typed(cutec.load(file, arch="sm_90a"))
+    own = load(HERE / "operators.cute")
+    yield from products(own, load(examples / "tile_gemm.cute"))
     for family in (element_by_element, rows_and_norms, pools, over_the_middle, prefixes, losses, attention):
         yield from family(own)
-    yield from convolutions(load("tile_conv.cute"), load("winograd.cute"))
+    yield from convolutions(load(examples / "tile_conv.cute"), cutec.load(examples / "winograd.cute", arch="sm_90a"),
+                            load(examples / "tile_conv_first.cute"))
     yield from by_channels(own)
 
 
 def error(case, operands, got):
     if case.exact:
         got, exact = case.exact(got, *operands)
-    elif case.bound == 0.0:
+    elif case.bound == 0:
         exact = case.formula(*operands)
     else:
         exact = case.formula(*(x.double() if x.is_floating_point() else x for x in operands))
@@ -483,12 +556,14 @@ def measure(case, compiled, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--type", default="f32", choices=TYPES, help="of elements")
     parser.add_argument("--only", default="", help="texts, with commas between them: cases that have one of them in their name")
     parser.add_argument("--no-compiled", action="store_true", help="without torch.compile")
     parser.add_argument("--quick", action="store_true", help="five rounds")
     parser.add_argument("--json", type=pathlib.Path, help="all medians, too")
     parser.add_argument("--source", type=pathlib.Path, default=HERE.parents[1] / "examples", help="the folder of the examples")
     arguments = parser.parse_args()
+    ELEMENTS.name = arguments.type
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}\n")

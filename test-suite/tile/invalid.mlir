@@ -425,7 +425,7 @@ func.func @printed_numbers(%i: i32) {
 
 !images = !cute.memref<f16, gmem, align<16>, "(8,16,16,64):(16384,1024,64,1)">
 func.func @window_modes(%a: tensor<16x32xf16>, %x: !images, %i: i32) {
-  // expected-error@+1 {{expects a view of 3 modes, images, 1 of pixels and channels, but got 4}}
+  // expected-error@+1 {{expects a view of 3 modes, images, 1 of pixels and channels, or of one image, but got 4}}
   %0 = tile.windows %a, %x[%i, %i, %i, %i] {windows = array<i64: 0, 0, 1, 2>} : tensor<16x32xf16>, !images, i32, i32, i32, i32 -> tensor<16x32xf16>
   return
 }

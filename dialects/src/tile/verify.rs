@@ -482,9 +482,9 @@ fn on_view<'c: 'a, 'a>(
     if let Some(windows) = Windows::of(op)? {
         let modes = windows.modes();
         let [_, columns] = pair(tile)?;
-        if rank != modes + 2 {
+        if rank != modes + 2 && rank != modes + 1 {
             return Err(format!(
-                "expects a view of {} modes, images, {modes} of pixels and channels, but got {rank}",
+                "expects a view of {} modes, images, {modes} of pixels and channels, or of one image, but got {rank}",
                 modes + 2
             ));
         }

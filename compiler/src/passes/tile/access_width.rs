@@ -8,6 +8,9 @@ use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{TileType, WINDOWS};
 use melior::ir::operation::OperationLike;
 
+/// Bytes that the memory reads, writes and updates at once (`docs/performance.md`, "Atomic updates").
+pub(super) const SECTOR: i64 = 32;
+
 /// The axis that is fast in the memory which a load or a store accesses, and how many elements along it one
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
@@ -36,4 +39,16 @@ pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)
     ]);
     let bits = all.map(i64::trailing_zeros).min().unwrap_or(0);
     Some((axis, 1 << bits.min(WIDEST_ACCESS.ilog2())))
+}
+
+/// Bytes that neighbouring threads write side by side at once, each as many neighbours along an axis as it has, and at most so many.
+///
+/// # Errors
+/// Where the tile's layout goes beyond its shape.
+pub(super) fn bytes_side_by_side(tile: &TileType, axis: usize, most: i64) -> Result<i64, String> {
+    let Some(layout) = &tile.layout else {
+        return Ok(0);
+    };
+    let vector = layout.neighbours(&tile.shape, axis)?.min(most);
+    Ok(layout.side_by_side(&tile.shape, axis, vector)? * tile.elem.bytes())
 }

@@ -63,7 +63,7 @@ impl<'c> EpilogueLoad<'c> {
     fn of(load: IrOp<'c>, function: IrOp<'c>, all: &[IrOp<'c>]) -> Option<Self> {
         let products = nearest_products(load)?;
         let by = by_map(load, function, all)?;
-        has_stage_for(products, &by.piece).then_some(EpilogueLoad { load, by, products })
+        has_stage_for(products, &by.sums.piece).then_some(EpilogueLoad { load, by, products })
     }
 
     /// The tile.
@@ -80,7 +80,7 @@ pub(super) fn by_map<'c>(
 ) -> Option<ByMap<'c>> {
     let of = tile::Load::of(load).filter(|of| of.fill().is_none())?;
     let by = ByMap::at(load, of.result(), function, all)?;
-    by.tensor_box.load(&by.buffer).ok()?;
+    by.tensor_box.load(&by.sums.buffer).ok()?;
     issuable(load, &by.tensor_box, function).ok()?;
     let tensor = tensor_of(of.view())?;
     for op in all.iter().copied().filter(|op| accessed(*op).is_some()) {

@@ -1,10 +1,11 @@
-//! Which results leave by a tensor map: through buffers in shared memory, while the next ones are computed. And what of the
-//! same shape can come by one.
+//! Which results leave through buffers in shared memory, in pieces: by a tensor map, while the next ones are computed, or by threads that
+//! store rows of a piece where they would store parts of many. And what of the same shape can come by a map.
+use super::access_width::{SECTOR, bytes_side_by_side, vector_along};
 use super::coordinate::Coordinate;
 use super::matrix_copies::{load_of_sums, store_of_sums};
 use super::raster::of_tile;
 use super::smem_tile;
-use super::tensor_box::TensorBox;
+use super::tensor_box::{TensorBox, columns_of_piece};
 use super::types::{mma_of, operand_layout, reads_shared_memory, tensor_of, tile_of};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{constant_of, defining_op, next_operation, operand_value};
@@ -13,7 +14,7 @@ use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
 use cutec_dialects::ops::{ArithOp, TileOp, cute, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARPGROUP;
-use cutec_dialects::tile::{BY_ELEMENT, TileType};
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_layout::{Layout, Tiler};
@@ -23,18 +24,100 @@ use std::sync::Arc;
 /// Bytes of a row that are stored at once: what the widest swizzle spans.
 const ROW_BYTES: i64 = 128;
 
-/// A tile that is spread as the sums of a product are, and leaves or comes in pieces side by side. Rows of a result may lie in one
-/// piece or columns, as of one that is transposed for its store.
-pub(super) struct ByMap<'c> {
-    /// The first piece in the tensor.
-    pub tensor_box: TensorBox<'c>,
+/// A tile that is spread as the sums of a product are, in pieces side by side.
+pub(super) struct InPieces {
     /// A buffer for a piece.
     pub buffer: View,
     /// A piece as the threads hold it, and how many there are.
     pub piece: TileType,
     pub pieces: i64,
+    /// The axis along which neighbours in memory lie.
+    fast: usize,
     /// The product of which a piece would be the sums.
     mma: Arc<TiledMmaVal>,
+}
+
+impl InPieces {
+    /// Of a tile in memory whose neighbours lie along an axis, where its registers are those of the sums of a product.
+    fn of(
+        tile: &TileType,
+        fast: impl FnOnce([i64; 2]) -> Option<usize>,
+        operations: &[IrOp],
+    ) -> Option<Self> {
+        let &[rows, columns] = &tile.shape[..] else {
+            return None;
+        };
+        let mma = product_of_sums(tile, operations)?;
+        let width = ROW_BYTES / tile.elem.bytes();
+        // Those beside each other have no piece together.
+        let groups = mma.tiled.thr_layout_vmnk().mode(2)?;
+        if !groups.size().is(1) {
+            return None;
+        }
+        let (mma, piece) = match part(&mma, tile, width) {
+            Some(part) if columns % width == 0 => part,
+            _ => (mma, tile.clone()),
+        };
+        let fast = fast([rows, piece.shape[1]])?;
+        Some(InPieces {
+            buffer: smem_tile::of_descriptor(&piece, fast)?,
+            pieces: columns / piece.shape[1],
+            piece,
+            fast,
+            mma,
+        })
+    }
+
+    /// Of a store whose threads would write parts of many sectors at once, to the buffers of which nothing but the result is known.
+    pub fn of_narrow(store: IrOp, operations: &[IrOp]) -> Option<Self> {
+        let of = tile::Store::of(store).filter(|store| store.atomic().is_none())?;
+        let tile = tile_of(store, of.value()).ok()?;
+        let at = Coordinate::of(store).ok()?;
+        let (axis, vector) = vector_along(store, &tile)?;
+        let narrow = bytes_side_by_side(&tile, axis, vector).ok()? < SECTOR;
+        let counted = at.values.len() == 2 && !at.is_offset(1);
+        let of = InPieces::of(&tile, |_| Some(axis), operations);
+        of.filter(|of| narrow && (counted || of.pieces == 1))
+    }
+
+    /// Whether its pieces could go through the buffers of another one.
+    pub fn has_buffers_of(&self, other: &InPieces) -> bool {
+        self.buffer == other.buffer && self.pieces == other.pieces
+    }
+
+    /// How threads write a piece to a buffer, where that is not by vectors of neighbours.
+    pub fn store_copy(&self) -> Option<Val> {
+        store_of_sums(&self.mma, &self.buffer, self.fast)
+    }
+
+    /// How they read one.
+    pub fn load_copy(&self) -> Option<Val> {
+        load_of_sums(&self.mma, &self.buffer, self.fast)
+    }
+
+    /// Bytes of a buffer.
+    pub fn bytes(&self) -> i64 {
+        self.piece.size() * self.piece.elem.bytes()
+    }
+
+    /// How so many threads store a piece, as many neighbours at once as `store` can, of the whole tile.
+    pub fn side_by_side(&self, store: IrOp, threads: i64) -> Option<TileLayout> {
+        let (axis, vector) = vector_along(store, &self.piece)?;
+        Some(TileLayout::blocked(
+            &self.piece.shape,
+            axis,
+            vector,
+            threads,
+        ))
+    }
+}
+
+/// Such a tile whose pieces leave or come by a tensor map. Rows of a result may lie in one piece or columns, as of one that is transposed for
+/// its store.
+pub(super) struct ByMap<'c> {
+    /// The first piece in the tensor.
+    pub tensor_box: TensorBox<'c>,
+    pub sums: InPieces,
 }
 
 impl<'c> ByMap<'c> {
@@ -50,7 +133,7 @@ impl<'c> ByMap<'c> {
             }
         }
         let by = ByMap::at(store, of.value(), function, operations)?;
-        by.tensor_box.store(&by.buffer).ok()?;
+        by.tensor_box.store(&by.sums.buffer).ok()?;
         Some(by)
     }
 
@@ -62,71 +145,30 @@ impl<'c> ByMap<'c> {
         operations: &[IrOp<'c>],
     ) -> Option<Self> {
         let tile = tile_of(access, value).ok()?;
-        let &[rows, columns] = &tile.shape[..] else {
-            return None;
+        let mut found = None;
+        let fast = |shape: [i64; 2]| {
+            let tensor_box = TensorBox::of(access, function, &shape).ok()?;
+            Some(found.insert(tensor_box).fast())
         };
-        let mma = product_of_sums(&tile, operations)?;
-        let width = ROW_BYTES / tile.elem.bytes();
-        // Those beside each other have no piece together.
-        let groups = mma.tiled.thr_layout_vmnk().mode(2)?;
-        if !groups.size().is(1) {
-            return None;
-        }
-        let (mma, piece) = match part(&mma, &tile, width) {
-            Some(part) if columns % width == 0 => part,
-            _ => (mma, tile.clone()),
-        };
-        let shape = [rows, piece.shape[1]];
-        let tensor_box = TensorBox::of(access, function, &shape).ok()?;
-        let fast = tensor_box.fast();
-        let buffer = smem_tile::of_descriptor(&piece, fast)?;
+        let sums = InPieces::of(&tile, fast, operations)?;
         Some(ByMap {
-            mma,
-            tensor_box,
-            buffer,
-            pieces: columns / piece.shape[1],
-            piece,
+            tensor_box: found?,
+            sums,
         })
-    }
-}
-
-impl<'c> ByMap<'c> {
-    /// How threads write a piece to a buffer, where that is not by vectors of neighbours.
-    pub fn store_copy(&self) -> Option<Val> {
-        store_of_sums(&self.mma, &self.buffer, self.tensor_box.fast())
-    }
-
-    /// How they read one.
-    pub fn load_copy(&self) -> Option<Val> {
-        load_of_sums(&self.mma, &self.buffer, self.tensor_box.fast())
-    }
-
-    /// The coordinates of a piece, with what the tile begins at given by `value`.
-    pub fn piece_coordinates(
-        &self,
-        ir: &OpBuilder<'c>,
-        number: i64,
-        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
-    ) -> Result<IrValue<'c>, SemError> {
-        let columns = self.columns(ir, number);
-        self.tensor_box
-            .coordinates_of_part(ir, columns.as_slice(), value)
-    }
-
-    /// Which part of the columns a piece is, where there are several.
-    fn columns(&self, ir: &OpBuilder<'c>, number: i64) -> Option<(usize, i64, IrValue<'c>)> {
-        (self.pieces > 1).then(|| (1, self.pieces, ir.constant(number, "i32")))
     }
 
     /// The part of the pieces that each of several warpgroups has the sums of, where it is rows that lie together.
     pub fn rows_of_warpgroup(&self, store: IrOp<'c>, function: IrOp<'c>) -> Option<OwnRows<'c>> {
-        let groups = self.mma.tiled.thr_layout_vmnk();
+        let InPieces {
+            piece, buffer, mma, ..
+        } = &self.sums;
+        let groups = mma.tiled.thr_layout_vmnk();
         let warpgroups = groups.mode(1)?.size().as_static()?;
-        let &[rows, columns] = &self.piece.shape[..] else {
+        let &[rows, columns] = &piece.shape[..] else {
             return None;
         };
-        let layout = self.piece.layout.as_ref()?;
-        let slowest = layout.thread_modes(&self.piece.shape).ok()?.pop()?;
+        let layout = piece.layout.as_ref()?;
+        let slowest = layout.thread_modes(&piece.shape).ok()?.pop()?;
         let (axis, step) = slowest.along?;
         let part = rows / warpgroups;
         let apart = axis == 0
@@ -136,7 +178,7 @@ impl<'c> ByMap<'c> {
         if warpgroups == 1 || !apart || self.tensor_box.fast() != 1 {
             return None;
         }
-        let buffer = smem_tile::part_of(&self.buffer, 0, warpgroups)?;
+        let buffer = smem_tile::part_of(buffer, 0, warpgroups)?;
         let tensor_box = TensorBox::of(store, function, &[part, columns]).ok()?;
         Some(OwnRows {
             atom: Arc::new(tensor_box.store(&buffer).ok()?),
@@ -156,16 +198,18 @@ pub(super) struct OwnRows<'c> {
 }
 
 impl<'c> OwnRows<'c> {
-    /// The coordinates of what a warpgroup stores of a piece.
+    /// The coordinates of what a warpgroup stores of a piece, of so many.
     pub fn coordinates(
         &self,
         ir: &OpBuilder<'c>,
-        of: &ByMap<'c>,
-        number: i64,
+        piece: (i64, i64),
         warpgroup: IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
         let rows = (0, self.warpgroups, warpgroup);
-        let parts: Vec<_> = of.columns(ir, number).into_iter().chain([rows]).collect();
+        let parts: Vec<_> = columns_of_piece(ir, piece)
+            .into_iter()
+            .chain([rows])
+            .collect();
         self.tensor_box.coordinates_of_part(ir, &parts, |at| at)
     }
 }

@@ -32,7 +32,7 @@ const MOST_MODES: usize = 5;
 
 /// Where a box begins along a mode of the tensor.
 #[derive(Clone, Copy)]
-enum Begin<'c> {
+pub(super) enum Begin<'c> {
     /// Behind so many tiles.
     Tiles(IrValue<'c>),
     /// Behind so many elements, which may be negative.
@@ -41,6 +41,16 @@ enum Begin<'c> {
     At(IrValue<'c>),
     /// At a place that is known.
     Known(i64),
+}
+
+impl<'c> Begin<'c> {
+    /// The number that it follows from, where it is not known.
+    pub fn value(&self) -> Option<IrValue<'c>> {
+        match self {
+            Begin::Tiles(value) | Begin::Elements(value) | Begin::At(value) => Some(*value),
+            Begin::Known(_) => None,
+        }
+    }
 }
 
 /// A tile of a tensor.
@@ -90,16 +100,23 @@ impl<'c> TensorBox<'c> {
             let (arg, tensor) = argument(&abi, followed.tensor, function)?;
             let contiguous = mappable(&abi, followed.tensor, tensor)?;
             let rank = windows.modes() + 2;
-            if !followed.sliced.is_empty() || !followed.modes.iter().copied().eq(0..rank) {
+            let image = match followed.sliced[..] {
+                [] => Some(Begin::At(at.values[0])),
+                [(0, image)] => Some(image),
+                _ => None,
+            };
+            let first = followed.sliced.len();
+            let in_order = followed.modes.iter().copied().eq(first..rank);
+            let Some(image) = image.filter(|_| in_order) else {
                 return Err(format!("windows are of a part of `{}`", tensor.name));
-            }
+            };
             if contiguous + 1 != rank {
                 return Err(format!(
                     "the channels of `{}` do not lie side by side",
                     tensor.name
                 ));
             }
-            let windows = WindowsBox::of(windows, &at.values, [rows, columns])?;
+            let windows = WindowsBox::of(windows, image, &at.values, [rows, columns])?;
             return Ok(TensorBox {
                 tensor: followed.tensor,
                 arg,
@@ -170,11 +187,7 @@ impl<'c> TensorBox<'c> {
     /// The values that the coordinate of the box is made of.
     pub fn begins(&self) -> impl Iterator<Item = IrValue<'c>> {
         let of_windows = self.windows.iter().flat_map(WindowsBox::numbers);
-        let begin = self.begin.iter().filter_map(|begin| match begin {
-            Begin::Tiles(value) | Begin::Elements(value) | Begin::At(value) => Some(*value),
-            Begin::Known(_) => None,
-        });
-        begin.chain(of_windows)
+        self.begin.iter().filter_map(Begin::value).chain(of_windows)
     }
 
     /// Whether it is a tile of windows.
@@ -328,6 +341,17 @@ impl<'c> TensorBox<'c> {
         })
     }
 
+    /// The same of a box that is a piece of the columns, of so many.
+    pub fn coordinates_of_piece(
+        &self,
+        ir: &OpBuilder<'c>,
+        piece: (i64, i64),
+        value: impl Fn(IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let columns = columns_of_piece(ir, piece);
+        self.coordinates_of_part(ir, columns.as_slice(), value)
+    }
+
     /// The tile of coordinates that the copy takes, with what the box begins at given by `value`, of
     /// an axis of the tile or of a mode that it is a slice along.
     pub fn coordinates(
@@ -378,6 +402,14 @@ impl<'c> TensorBox<'c> {
         let tile = constant(Val::int_tuple(self.tile.iter().copied()))?;
         cute(ir, CuteOp::LocalTile, &[identity, tile, coord], &plain)
     }
+}
+
+/// Which part of the columns a piece of so many is, as [`TensorBox::coordinates_of_part`] takes it, where there are several.
+pub(super) fn columns_of_piece<'c>(
+    ir: &OpBuilder<'c>,
+    (number, pieces): (i64, i64),
+) -> Option<(usize, i64, IrValue<'c>)> {
+    (pieces > 1).then(|| (1, pieces, ir.constant(number, "i32")))
 }
 
 /// Follows a view back to the argument of the kernel that it is into.

@@ -10,13 +10,15 @@ use super::load_early::multiplies;
 use super::rewrite_loads::rewrite_each;
 use super::transpose_gathers::gather_transposed;
 use super::twins::{OF_TENSOR, exchanged};
+use super::windows::erase_unused;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, first_of_block, next_operation, replace_all_uses, users,
+    attributes, clone, defining_op, erase, first_of_block, next_operation, replace_all_uses,
+    set_operand, users,
 };
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::tile::BY_ELEMENT;
+use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use melior::Context;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
@@ -72,23 +74,15 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
 }
 
 /// A tile of the sums of a product that is transposed for its store is stored to the transposed view, from the registers in which the
-/// product leaves it: where a tensor map stores it, the tile in shared memory is the one that is transposed.
-pub(super) fn store_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
-    let transposed = result_of(transpose, 0);
-    let all = users(transposed);
-    let (Some(input), &[store]) = (
-        tile::Reshaping::of(transpose).map(|op| op.input()),
-        &all[..],
-    ) else {
-        return;
-    };
+/// product leaves it: where a tensor map stores it, the tile in shared memory is the one that is transposed. Maps between are of the sums as they lie.
+pub(super) fn store_transposed<'c>(context: &'c Context, store: IrOp<'c>) {
     let Some(stored) = tile::Store::of(store).filter(|store| store.atomic().is_none()) else {
         return;
     };
     let (view, &[row, column]) = (stored.view(), &stored.at()[..]) else {
         return;
     };
-    if !is_of_product(input) {
+    if !is_transposed(stored.value()) {
         return;
     }
     let place = match defining_op(view) {
@@ -100,12 +94,59 @@ pub(super) fn store_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     let Ok(view) = exchanged(&ir, view, OF_TENSOR) else {
         return;
     };
+    let value = stored.value();
+    let Some(input) = as_it_lies(context, value) else {
+        return;
+    };
     ir.insertion = Insertion::Before(store);
     let mut attrs = attributes(store, &["hints"]);
     attrs.extend(offsets_exchanged(&ir, store));
     ir.op(TileOp::Store, &[input, view, column, row], &attrs, &[]);
     erase(store);
-    erase(transpose);
+    erase_unused(value);
+}
+
+/// Whether a tile is the transpose of what a product gives, or what maps make of such tiles for one user.
+fn is_transposed(value: IrValue) -> bool {
+    let transposed = transposed_of(value);
+    let map = defining_op(value).and_then(tile::Map::of);
+    let mut inputs = map
+        .map(tile::Map::inputs)
+        .unwrap_or_default()
+        .into_iter()
+        .peekable();
+    match transposed {
+        Some(input) => is_of_product(input),
+        None => inputs.peek().is_some() && users(value).len() == 1 && inputs.all(is_transposed),
+    }
+}
+
+/// Of a tile that is transposed that which is not.
+fn as_it_lies<'c>(context: &'c Context, value: IrValue<'c>) -> Option<IrValue<'c>> {
+    if let Some(input) = transposed_of(value) {
+        return Some(input);
+    }
+    let map = tile::Map::of(defining_op(value)?)?;
+    let tile = TileType::of(value.r#type())?.ok()?;
+    let mut inputs = Vec::new();
+    for input in map.inputs() {
+        inputs.push(as_it_lies(context, input)?);
+    }
+    let ir = OpBuilder::new(context, Insertion::Before(map.op()));
+    let again = ir.insert(clone(map.op()));
+    for (index, input) in inputs.into_iter().enumerate() {
+        set_operand(again, index, input);
+    }
+    let shape: Vec<i64> = tile.shape.into_iter().rev().collect();
+    let result = result_of(again, 0);
+    result.set_type(TileType::new(tile.elem, &shape).ir(context));
+    Some(result)
+}
+
+/// What is transposed, of two axes.
+fn transposed_of(value: IrValue) -> Option<IrValue> {
+    let op = defining_op(value).filter(|op| TileOp::Transpose.is(*op))?;
+    Some(tile::Reshaping::of(op)?.input())
 }
 
 /// Whether maps make a tile of what a product gives, or a loop with one.

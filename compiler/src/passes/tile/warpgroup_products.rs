@@ -127,9 +127,9 @@ impl<'c> Choice<'c> {
         }
         let mut inside = Vec::new();
         collect_nested(self.function, &mut inside);
-        inside.retain(|op| TileOp::Transpose.is(*op));
-        for transpose in inside {
-            store_transposed(context, transpose);
+        inside.retain(|op| TileOp::Store.is(*op));
+        for store in inside {
+            store_transposed(context, store);
         }
         for (dot, mma) in &self.products {
             let sums = tile_of(*dot, result_of(*dot, 0));

@@ -2,8 +2,9 @@
 //!
 //! `tile.windows` is a tile that is gathered, and says which pixels it is. Where `wgmma` reads it and a tensor map can bring it, it
 //! becomes a `tile.load` with [`WINDOWS`]; else the gathered tile takes its place, with the reason as [`GATHERED_SINCE`].
+use super::coordinate::{narrowed, number};
 use super::emits::cute;
-use super::tensor_box::TensorBox;
+use super::tensor_box::{Begin, TensorBox};
 use super::types::tile_of;
 use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
@@ -38,18 +39,24 @@ pub(super) struct WindowsBox<'c> {
     pub how: Windows,
     /// Channels of each element of the filter.
     pub channels: i64,
-    /// The image, and where the window of the first pixel begins.
+    image: Begin<'c>,
+    /// Where the window of the first pixel begins.
     pixel: Vec<IrValue<'c>>,
     /// For each element a tile of channels, and by how much pixels are moved.
     elements: Vec<(IrValue<'c>, Vec<IrValue<'c>>)>,
 }
 
 impl<'c> WindowsBox<'c> {
-    /// Of a tile with this coordinate.
+    /// Of a tile of an image with this coordinate.
     ///
     /// # Errors
     /// Why no tensor map brings it, as a clause.
-    pub fn of(how: Windows, at: &[IrValue<'c>], [rows, columns]: [i64; 2]) -> Result<Self, String> {
+    pub fn of(
+        how: Windows,
+        image: Begin<'c>,
+        at: &[IrValue<'c>],
+        [rows, columns]: [i64; 2],
+    ) -> Result<Self, String> {
         let modes = how.modes();
         let elements = how.elements(at.len()).ok_or("it has no such coordinate")?;
         let channels = columns / elements as i64;
@@ -59,7 +66,8 @@ impl<'c> WindowsBox<'c> {
             .map(|each| (each[0], each[1..].to_vec()));
         let of = WindowsBox {
             channels,
-            pixel: pixel.to_vec(),
+            image,
+            pixel: pixel[1..].to_vec(),
             elements: each.collect(),
             how,
         };
@@ -95,7 +103,8 @@ impl<'c> WindowsBox<'c> {
     pub fn numbers(&self) -> impl Iterator<Item = IrValue<'c>> {
         let elements = self.elements.iter();
         let elements = elements.flat_map(|(part, moves)| std::iter::once(part).chain(moves));
-        self.pixel.iter().chain(elements).copied()
+        let pixel = self.pixel.iter().chain(elements).copied();
+        self.image.value().into_iter().chain(pixel)
     }
 
     /// The pixels that the map goes through.
@@ -134,7 +143,13 @@ impl<'c> WindowsBox<'c> {
                 ir.value(CuteOp::MakeIntTuple, numbers, &[], ir.val_type(&tuple))
             }
         };
-        let pixel: Vec<IrValue<'c>> = self.pixel.iter().map(|number| value(*number)).collect();
+        let image = match (self.image, self.image.value()) {
+            (_, Some(image)) => narrowed(ir, number(ir, value(image))?),
+            (Begin::Known(image), _) => ir.constant(image, "i32"),
+            (_, None) => return Err(SemError::Illegal("is of no image".into())),
+        };
+        let pixel = self.pixel.iter().map(|number| value(*number));
+        let pixel: Vec<IrValue<'c>> = std::iter::once(image).chain(pixel).collect();
         let mut places = Vec::new();
         for (part, moves) in &self.elements {
             let width = ir.constant(self.channels, "i32");

@@ -1,5 +1,5 @@
 //! Windows of a convolution: `x.windows((pixels, channels), (i, r, s, j), filter = (3, 3), pad = 1)`, a tile of the matrix that a
-//! convolution multiplies with its filters.
+//! convolution multiplies with its filters. Of one image, `x[n, _, _, _]`, a tile beyond the last pixel goes on in lines below.
 //!
 //! The tile is gathered (`gather_view`), and `tile.windows` says beside that which pixels these are: where the first window begins, and
 //! how windows follow each other. From that a pass can bring the same by a tensor map in im2col mode.
@@ -57,12 +57,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let span = call.span;
         let (elem, extents) = self.global_extents(receiver, receiver_span, call)?;
-        if !(3..=5).contains(&extents.len()) {
+        let images = usize::from(!is_of_one_image(call, extents.len()));
+        let modes = extents.len().saturating_sub(1 + images);
+        if !(1..=3).contains(&modes) {
             let message = format!("windows of a tensor of {} modes", extents.len());
             let label = "expected images (n, w, c), (n, h, w, c) or (n, d, h, w, c)";
-            return self.error(codes::WRONG_RANK, receiver_span, message, label);
+            let diagnostic = Diagnostic::error(codes::WRONG_RANK, receiver_span, message, label);
+            let help = "of one image, `x[i, _, _, _]`, `filter` has a number for each mode of pixels: `filter = (3, 3)`";
+            return Err(self.report(diagnostic.with_help(help)));
         }
-        let geometry = self.geometry(call, extents.len() - 2)?;
+        let geometry = self.geometry(call, modes)?;
         let parts = parts_of(&shape.value);
         let parts: Vec<_> = parts.into_iter().map(|part| (part, shape.expr)).collect();
         let &[rows, columns] = &self.tile_shape(&parts, shape.expr.span)?[..] else {
@@ -83,7 +87,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let number = self.part(BinaryOp::Mul, &first, &Value::Int(rows), span)?;
         let row = self.iota_along(&[rows, 1], 0, span)?;
         let pixel = self.part(BinaryOp::Add, &row, &number, span)?;
-        let (image, corner) = self.window(&pixel, &pixels, &geometry, span)?;
+        let (image, corner) = self.window(&pixel, &pixels, &geometry, images, span)?;
         let column = self.iota_along(&[1, columns], 1, span)?;
         let (own, column) = match elements.together {
             1 => (Value::Int(0), column),
@@ -98,17 +102,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (moves, beyond) = self.moves(&elements, &own, &geometry, span)?;
         let begin = self.part(BinaryOp::Mul, &part, &Value::Int(channels), span)?;
         let channel = self.part(BinaryOp::Add, &column, &begin, span)?;
-        // Behind the last element of the filter there are zeros: of images behind all others.
-        let beyond = self.part(BinaryOp::Mul, &beyond, &extents[0], span)?;
-        let modes = geometry.modes();
+        // Behind the last element of the filter there are zeros: of images behind all others, or of lines behind those of the only one.
+        let border = if images == 1 { 0 } else { geometry.pad[0] };
+        let all = self.part(BinaryOp::Add, &extents[0], &Value::Int(border), span)?;
+        let beyond = self.part(BinaryOp::Mul, &beyond, &all, span)?;
         let of = [vec![image], corner, vec![channel, beyond], moves].concat();
         let of = of.into_iter().map(|of| (of, span)).collect();
         // Summed up element by element: tiles of all rows and columns would take registers.
         let place = |this: &mut Self, of: Vec<Value<'c, 'a>>| {
-            let mut at = vec![this.part(BinaryOp::Add, &of[0], &of[modes + 2], span)?];
+            let mut at = Vec::new();
+            if images == 1 {
+                at.push(of[0].clone());
+            }
             for mode in 1..=modes {
                 at.push(this.part(BinaryOp::Add, &of[mode], &of[modes + 2 + mode], span)?);
             }
+            at[0] = this.part(BinaryOp::Add, &at[0], &of[modes + 2], span)?;
             at.push(of[modes + 1].clone());
             let inside = at.iter().cloned().zip(extents.iter().cloned()).collect();
             Ok(Element { at, inside })
@@ -119,7 +128,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
 
         // And where the first pixel lies, and its channels of each element.
-        let (image, mut numbers) = self.window(&number, &pixels, &geometry, span)?;
+        let (image, mut numbers) = self.window(&number, &pixels, &geometry, images, span)?;
         numbers.insert(0, image);
         for own in 0..elements.together {
             let (moves, beyond) = self.moves(&elements, &Value::Int(own), &geometry, span)?;
@@ -266,26 +275,39 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let mut pixels = Vec::new();
         for mode in 0..geometry.modes() {
             let around = geometry.pad[mode] + geometry.after[mode] - geometry.reach(mode) - 1;
-            let last = self.part(BinaryOp::Add, &extents[mode + 1], &Value::Int(around), span)?;
+            let last = self.part(
+                BinaryOp::Add,
+                &extents[extents.len() - 1 - geometry.modes() + mode],
+                &Value::Int(around),
+                span,
+            )?;
             let steps = self.part(BinaryOp::Div, &last, &Value::Int(geometry.step[mode]), span)?;
             pixels.push(self.part(BinaryOp::Add, &steps, &Value::Int(1), span)?);
         }
         Ok(pixels)
     }
 
-    /// The image of a pixel of the result, and where its window begins.
+    /// The image of a pixel of the result, 0 of the only one, and where its window begins. A pixel behind the last one of the only image has lines
+    /// behind it.
     fn window(
         &mut self,
         number: &Value<'c, 'a>,
         pixels: &[Value<'c, 'a>],
         geometry: &Geometry,
+        images: usize,
         span: Span,
     ) -> Result<(Value<'c, 'a>, Vec<Value<'c, 'a>>)> {
         let mut rest = number.clone();
         let mut corner = Vec::new();
         for mode in (0..geometry.modes()).rev() {
-            let pixel = self.part(BinaryOp::Rem, &rest, &pixels[mode], span)?;
-            rest = self.part(BinaryOp::Div, &rest, &pixels[mode], span)?;
+            let pixel = match mode + images {
+                0 => std::mem::replace(&mut rest, Value::Int(0)),
+                _ => {
+                    let pixel = self.part(BinaryOp::Rem, &rest, &pixels[mode], span)?;
+                    rest = self.part(BinaryOp::Div, &rest, &pixels[mode], span)?;
+                    pixel
+                }
+            };
             let begin = self.part(
                 BinaryOp::Mul,
                 &pixel,
@@ -346,4 +368,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => self.binary(op, (a.clone(), span), (b.clone(), span), span),
         }
     }
+}
+
+/// Whether windows are of a single image: a tensor of so many modes has pixels as `filter`, a tuple, and channels.
+fn is_of_one_image(call: &Call<'_, '_>, modes: usize) -> bool {
+    let filter = call.named("filter").map(|arg| &arg.value);
+    matches!(filter, Some(tuple @ Value::Tuple(_)) if parts_of(tuple).len() + 1 == modes)
 }

@@ -2,7 +2,7 @@
 use super::Assignment;
 use crate::passes::control_flow::loops_around;
 use crate::passes::remark;
-use crate::passes::tile::access_width::vector_along;
+use crate::passes::tile::access_width::{SECTOR, bytes_side_by_side, vector_along};
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::promises::for_vectors;
 use crate::passes::tile::shifts::Shift;
@@ -22,9 +22,6 @@ use std::collections::HashSet;
 
 /// Bytes of stores that are worth spreading a tile anew, so that they become wider.
 const NARROW_BYTES: i64 = 4;
-
-/// Bytes that the memory updates at once (`docs/performance.md`, "Atomic updates").
-const SECTOR: i64 = 32;
 
 /// Bytes of shared memory that a tile may take to be spread anew for that: two blocks fit where results lie across.
 const EXCHANGED_BYTES: i64 = 64 << 10;
@@ -88,8 +85,8 @@ impl<'c> Assignment<'c> {
             let side_by_side = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
             // Where each of a few has neighbours, together they update whole sectors at once.
             let few = width(layout)?.min(vector);
-            let run = layout.side_by_side(&tile.shape, axis, few);
-            let run = run.map_err(|message| (store, message))? * tile.elem.bytes();
+            let run = bytes_side_by_side(&tile, axis, vector);
+            let run = run.map_err(|message| (store, message))?;
             let whole = few > 1 && run >= SECTOR;
             return Ok((!whole && side_by_side != *layout).then_some(side_by_side));
         }
@@ -102,8 +99,7 @@ impl<'c> Assignment<'c> {
             tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
         // In each round of a loop, few are stored sooner than all threads have exchanged them.
         let many = layout.values() * bytes >= WIDEST_ACCESS || loops_around(store).next().is_none();
-        let run = layout.side_by_side(&tile.shape, axis, width.min(vector));
-        let run = run.map_err(|message| (store, message))? * bytes;
+        let run = bytes_side_by_side(&tile, axis, vector).map_err(|message| (store, message))?;
         let narrow = width * bytes <= NARROW_BYTES
             && width < possible.min(vector)
             && run < SECTOR

@@ -21,7 +21,7 @@ use super::gathers::Vectors;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::reshape_by_gather::reshape_by_gather;
-use super::result_store::ByMap;
+use super::result_store::{ByMap, InPieces};
 use super::shifts;
 use super::types::{self, Failed, differ_in_units, mma_of, operand, present, tile_of};
 use crate::passes::control_flow::loops_around;
@@ -352,8 +352,9 @@ impl<'c> Assignment<'c> {
                 Some(TileOp::Load) => self.say_what_would_help(*op),
                 Some(TileOp::Store) => {
                     self.say_what_would_help(*op);
-                    let by_map = ByMap::of(*op, self.function, &self.operations);
-                    if let Some(layout) = self.wider(*op)?.filter(|_| by_map.is_none()) {
+                    let through_buffers = ByMap::of(*op, self.function, &self.operations).is_some()
+                        || InPieces::of_narrow(*op, &self.operations).is_some();
+                    if let Some(layout) = self.wider(*op)?.filter(|_| !through_buffers) {
                         convert_operand(context, *op, 0, layout)?;
                     }
                 }

@@ -42,7 +42,7 @@ impl<'c> PiecewiseLoad<'c> {
             return Vec::new();
         }
         let placed = loads.into_iter().filter_map(|of| {
-            let atom = Arc::new(of.by.tensor_box.load(&of.by.buffer).ok()?);
+            let atom = Arc::new(of.by.tensor_box.load(&of.by.sums.buffer).ok()?);
             let mut rings = rings.iter().enumerate();
             let (ring, steps) = rings.find_map(|(number, ring)| {
                 let usable = ring.of_loop == Some(of.products) && ring.overlaps;
@@ -51,11 +51,11 @@ impl<'c> PiecewiseLoad<'c> {
                     .iter()
                     .map(|copy| room(copy, &of, &atom))
                     .collect::<Vec<i64>>();
-                let steps = steps(&room, of.by.pieces)?;
+                let steps = steps(&room, of.by.sums.pieces)?;
                 (usable && steps.len() as i64 <= ring.stages()).then_some((number, steps))
             })?;
             Some(PiecewiseLoad {
-                copy: of.by.load_copy(),
+                copy: of.by.sums.load_copy(),
                 of,
                 atom,
                 ring,
@@ -91,7 +91,7 @@ impl<'c> PiecewiseLoad<'c> {
         let ty = emit.ir.val_type(&Val::TmaAtom(self.atom.clone()));
         self.made = Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty));
         let ring = &rings[self.ring];
-        let piece = &self.of.by.buffer;
+        let piece = &self.of.by.sums.buffer;
         for copy in &ring.copies {
             let pieces = room(copy, &self.of, &self.atom);
             if pieces == 0 {
@@ -163,7 +163,8 @@ impl<'c> PiecewiseLoad<'c> {
             let stage = ring.next_free(emit)?;
             let full = ring.expect(emit, stage, bytes)?;
             for place in step {
-                let at = self.of.by.piece_coordinates(&emit.ir, number, &value)?;
+                let piece = (number, self.of.by.sums.pieces);
+                let at = (self.of.by.tensor_box).coordinates_of_piece(&emit.ir, piece, &value)?;
                 let index = self.index(emit, ring, stage, *place);
                 let [_, ordered] = self.view(place.0)?;
                 let to = emit.stage(ordered, index)?;
@@ -187,7 +188,7 @@ impl<'c> PiecewiseLoad<'c> {
 
     /// Whether it is so many pieces of a shape.
     pub fn has_pieces(&self, pieces: i64, shape: &[i64]) -> bool {
-        self.of.by.pieces == pieces && self.of.by.piece.shape == shape
+        self.of.by.sums.pieces == pieces && self.of.by.sums.piece.shape == shape
     }
 
     /// Reads the piece of a number, the pieces one after the other; `stage` is the one in which the last piece lay. And whether it is
@@ -240,7 +241,7 @@ impl<'c> PiecewiseLoad<'c> {
         emit.before(load);
         emit.ir.location = load.location();
         let (mut parts, mut stage) = (Vec::new(), None);
-        for number in 0..self.of.by.pieces {
+        for number in 0..self.of.by.sums.pieces {
             parts.push(self.read_piece(emit, rings, number, &mut stage)?.0);
         }
         // All threads have read them.
@@ -272,7 +273,7 @@ pub(super) fn read_piece<'c>(
 ) -> IrValue<'c> {
     let mut attrs = emit.by_copy(copy);
     attrs.push(("offsets", emit.ir.i64_array(&[0, 0])));
-    let ty = by.piece.ir(emit.ir.context());
+    let ty = by.sums.piece.ir(emit.ir.context());
     emit.ir.value(TileOp::Read, &from, &attrs, ty)
 }
 
@@ -282,8 +283,8 @@ fn room(copy: &Copy, of: &EpilogueLoad, atom: &TmaAtom) -> i64 {
         return 0;
     };
     let (stage, piece) = (copy.bytes(), atom.bytes());
-    let aligned = view.ptr.alignment() >= of.by.buffer.ptr.alignment()
-        && stage % of.by.buffer.ptr.alignment() == 0;
+    let aligned = view.ptr.alignment() >= of.by.sums.buffer.ptr.alignment()
+        && stage % of.by.sums.buffer.ptr.alignment() == 0;
     match stage % piece {
         _ if !aligned => 0,
         0 => stage / piece,

@@ -226,7 +226,9 @@ fn of_function<'c>(
     for number in 0..results.len() {
         let (before, here) = results.split_at_mut(number);
         let result = &mut here[0];
-        let parameter = add_tensor_map(context, function, result.map())?;
+        let map = result.map();
+        let parameter = map.map(|map| add_tensor_map(context, function, map));
+        let parameter = parameter.transpose()?;
         result.allocate(&emit, parameter, before).map_err(illegal)?;
     }
     if let (Some(residual), Some(result)) = (&mut residual, results.first()) {
@@ -416,7 +418,8 @@ fn of_function<'c>(
         });
         body.map_err(illegal)?;
     }
-    if !results.is_empty() {
+    let by_map = results.iter().any(StoredResult::leaves_by_map);
+    if by_map {
         results::wait_for_reads(&mut emit, of_results.first, 0).map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
@@ -446,10 +449,10 @@ fn of_function<'c>(
         if TileOp::Grid.is(op) {
             erase(op);
         } else if !shared.contains(&operation_key(op)) {
-            let end = rest_end.unwrap_or_else(|| match &results[..] {
-                [] => last,
+            let end = rest_end.unwrap_or_else(|| match by_map {
+                false => last,
                 // In front of what waits for the results.
-                _ => operations(rest_block)
+                true => operations(rest_block)
                     .into_iter()
                     .rev()
                     .nth(1)

@@ -66,10 +66,10 @@ impl<'c> Residual<'c> {
         let mut loads = operations.iter().copied().filter(|op| TileOp::Load.is(*op));
         Ok(loads.find_map(|load| {
             let by = by_map(load, function, operations).filter(|_| taken(load))?;
-            let atom = Arc::new(by.tensor_box.load(&by.buffer).ok()?);
-            let alike = by.buffer == result.by.buffer && by.pieces == result.by.pieces;
+            let atom = Arc::new(by.tensor_box.load(&by.sums.buffer).ok()?);
+            let alike = result.leaves_by_map() && by.sums.has_buffers_of(&result.sums);
             alike.then(|| Residual {
-                copy: by.load_copy(),
+                copy: by.sums.load_copy(),
                 load,
                 by,
                 atom,
@@ -84,7 +84,7 @@ impl<'c> Residual<'c> {
     }
 
     fn buffers(&self) -> i64 {
-        BUFFERS.min(self.by.pieces)
+        BUFFERS.min(self.by.sums.pieces)
     }
 
     fn made(&self) -> Result<Made<'c>, SemError> {
@@ -166,7 +166,8 @@ impl<'c> Residual<'c> {
         let expected = [made.barriers, buffer, bytes];
         emit.ir
             .op(CuteOp::MbarrierArriveExpectTx, &expected, &[], &[]);
-        let at = self.by.piece_coordinates(&emit.ir, number, |at| at)?;
+        let piece = (number, self.by.sums.pieces);
+        let at = (self.by.tensor_box).coordinates_of_piece(&emit.ir, piece, |at| at)?;
         let to = emit.stage(made.buffers, result.buffer_of(emit, threads, buffer))?;
         let copied = [made.atom, at, to, made.barriers, buffer];
         emit.ir.op(CuteOp::Copy, &copied, &[], &[]);
@@ -186,7 +187,7 @@ impl<'c> Residual<'c> {
         emit.ir.location = self.load.location();
         let Made { barriers, next, .. } = self.made()?;
         let further = number - 1 + self.buffers();
-        if let Some(last) = buffer.filter(|_| further < self.by.pieces) {
+        if let Some(last) = buffer.filter(|_| further < self.by.sums.pieces) {
             emit.only_if(threads.first, |emit| {
                 wait_for_own_reads(emit, 0);
                 self.fill(emit, result, threads, further, last)

@@ -1,4 +1,5 @@
-//! Results that leave by tensor maps.
+//! Results that leave through buffers: by tensor maps, or by threads where there is no map of the tensor.
+use super::super::coordinate::{self, narrowed};
 use super::super::emits::Emits;
 use super::super::insert_barriers::OWN;
 use super::super::known_ops::only_computes;
@@ -6,9 +7,10 @@ use super::super::load_early::OTHERS;
 use super::super::partition::{FIRST_BARRIER, Scratch};
 use super::super::pingpong::in_turn;
 use super::super::registers::{for_bits, of_thread};
-use super::super::result_store::{ByMap, OwnRows};
+use super::super::result_store::{ByMap, InPieces, OwnRows};
 use super::super::smem_tile::bytes_of;
 use super::super::stages::widen;
+use super::super::tensor_box::TensorBox;
 use super::super::types::tile_of;
 use super::columns::Columns;
 use super::emit::Emit;
@@ -16,8 +18,8 @@ use super::epilogue::PiecewiseLoad;
 use super::residual::Residual;
 use super::ring::{RESERVED_BY_MAPS, Ring};
 use crate::passes::ir_utils::{
-    blocks, clone, defining_op, erase, next_operation, operations, parent, replace_all_uses,
-    same_block, set_operand, users,
+    attributes, blocks, clone, defining_op, erase, next_operation, operations, parent,
+    replace_all_uses, same_block, set_operand, users,
 };
 use crate::passes::remark;
 use cutec_abi::TensorMapAbi;
@@ -27,7 +29,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARPGROUP};
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::Val;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
@@ -46,14 +48,40 @@ pub(super) struct StoredResult<'c> {
     in_turn: i64,
     /// Registers that a thread has for tiles.
     registers: i64,
-    pub by: ByMap<'c>,
-    pub atom: Arc<TmaAtom>,
-    /// The rows that each warpgroup stores by itself, where they do.
-    own: Option<OwnRows<'c>>,
+    pub sums: InPieces,
+    leaves: Leaves<'c>,
     /// How threads write a piece, where that is not by vectors.
     copy: Option<Val>,
-    /// The atom with its map, the buffers, and what is stored of these, with the modes of the tensor in their order.
-    made: Option<[IrValue<'c>; 3]>,
+    /// The buffers.
+    buffers: Option<IrValue<'c>>,
+}
+
+/// How pieces leave their buffers.
+enum Leaves<'c> {
+    ByMap(Box<Map<'c>>),
+    /// By threads that a piece is spread over so.
+    ByThreads(TileLayout),
+}
+
+struct Map<'c> {
+    tensor_box: TensorBox<'c>,
+    atom: Arc<TmaAtom>,
+    /// The rows that each warpgroup stores by itself, where they do.
+    own: Option<OwnRows<'c>>,
+    /// The atom with its map, and what is stored of the buffers, with the modes of the tensor in their order.
+    made: Option<[IrValue<'c>; 2]>,
+}
+
+impl<'c> Map<'c> {
+    /// The copy by which a piece leaves, or a warpgroup's rows of it.
+    fn leaves_by(&self) -> &Arc<TmaAtom> {
+        self.own.as_ref().map_or(&self.atom, |own| &own.atom)
+    }
+
+    fn made(&self) -> Result<[IrValue<'c>; 2], SemError> {
+        let missing = || SemError::Illegal("is no store by a map".into());
+        self.made.ok_or_else(missing)
+    }
 }
 
 impl<'c> StoredResult<'c> {
@@ -69,23 +97,40 @@ impl<'c> StoredResult<'c> {
             .copied()
             .filter(|op| TileOp::Store.is(*op));
         let found = stores.filter_map(|store| {
-            let by = ByMap::of(store, function, operations)?;
-            let atom = Arc::new(by.tensor_box.store(&by.buffer).ok()?);
+            let (sums, leaves) = match ByMap::of(store, function, operations) {
+                Some(by) => {
+                    let map = Map {
+                        atom: Arc::new(by.tensor_box.store(&by.sums.buffer).ok()?),
+                        own: by.rows_of_warpgroup(store, function),
+                        tensor_box: by.tensor_box,
+                        made: None,
+                    };
+                    (by.sums, Leaves::ByMap(Box::new(map)))
+                }
+                None => {
+                    let sums = InPieces::of_narrow(store, operations)?;
+                    let spread = sums.side_by_side(store, threads)?;
+                    (sums, Leaves::ByThreads(spread))
+                }
+            };
             Some(StoredResult {
                 store,
                 in_turn: in_turn(function),
                 registers: of_thread(function, threads, target) - OTHERS,
-                copy: by.store_copy(),
-                own: by.rows_of_warpgroup(store, function),
-                by,
-                atom,
-                made: None,
+                copy: sums.store_copy(),
+                sums,
+                leaves,
+                buffers: None,
             })
         });
         let mut found: Vec<Self> = found.collect();
         // Those that meet for one result meet for all.
-        if found.iter().any(|result| result.own.is_none()) {
-            found.iter_mut().for_each(|result| result.own = None);
+        if found.iter().any(|result| result.own().is_none()) {
+            for result in &mut found {
+                if let Leaves::ByMap(map) = &mut result.leaves {
+                    map.own = None;
+                }
+            }
         }
         let buffers = operations
             .iter()
@@ -106,24 +151,36 @@ impl<'c> StoredResult<'c> {
 
     /// Whether warpgroups that share a tile store their rows of these results by themselves.
     pub fn are_own(results: &[Self]) -> bool {
-        results.iter().any(|result| result.own.is_some())
+        results.iter().any(|result| result.own().is_some())
     }
 
-    /// The copy by which a piece leaves, or a warpgroup's rows of it.
-    fn leaves_by(&self) -> &Arc<TmaAtom> {
-        self.own.as_ref().map_or(&self.atom, |own| &own.atom)
+    /// Whether it leaves by a map, which may still read what was written to its buffers.
+    pub fn leaves_by_map(&self) -> bool {
+        self.by_map().is_some()
     }
 
-    /// The map of that copy, of which a parameter is to be the number.
-    pub fn map(&self) -> TensorMapAbi {
-        let own = self.own.as_ref();
-        let tensor_box = own.map_or(&self.by.tensor_box, |own| &own.tensor_box);
-        tensor_box.map(self.leaves_by())
+    fn by_map(&self) -> Option<&Map<'c>> {
+        match &self.leaves {
+            Leaves::ByMap(map) => Some(map),
+            Leaves::ByThreads(_) => None,
+        }
+    }
+
+    fn own(&self) -> Option<&OwnRows<'c>> {
+        self.by_map()?.own.as_ref()
+    }
+
+    /// The map of the copy by which it leaves, of which a parameter is to be the number, if it leaves by one.
+    pub fn map(&self) -> Option<TensorMapAbi> {
+        let map = self.by_map()?;
+        let own = map.own.as_ref();
+        let tensor_box = own.map_or(&map.tensor_box, |own| &own.tensor_box);
+        Some(tensor_box.map(map.leaves_by()))
     }
 
     /// Those of a warpgroup.
     fn buffers(&self) -> i64 {
-        BUFFERS.min(self.by.pieces)
+        BUFFERS.min(self.sums.pieces)
     }
 
     /// Bytes of the buffers of some results.
@@ -131,65 +188,78 @@ impl<'c> StoredResult<'c> {
         let own = (0..results.len())
             .filter(|number| results[*number].shares(&results[..*number]).is_none());
         own.map(|number| &results[number])
-            .map(|result| result.in_turn * result.buffers() * result.atom.bytes())
+            .map(|result| result.in_turn * result.buffers() * result.sums.bytes())
             .sum()
     }
 
     /// Which of those before it goes through the same buffers: one with as many of the same pieces.
     fn shares<'a>(&self, before: &'a [Self]) -> Option<&'a Self> {
-        let same =
-            |other: &&Self| other.by.buffer == self.by.buffer && other.by.pieces == self.by.pieces;
-        before.iter().find(same)
+        let mut before = before.iter();
+        before.find(|other| other.sums.has_buffers_of(&self.sums))
     }
 
     /// Allocates the buffers, for a map that is passed as a parameter; `before` have theirs.
     pub fn allocate(
         &mut self,
         emit: &Emit<'c>,
-        map: IrValue<'c>,
+        parameter: Option<IrValue<'c>>,
         before: &[Self],
     ) -> Result<(), SemError> {
-        let ty = emit.ir.val_type(&Val::TmaAtom(self.leaves_by().clone()));
-        let made = emit.ir.value(CuteOp::MakeTmaAtom, &[map], &[], ty);
-        let shared = self.shares(before).and_then(|other| other.made);
-        let buffer = match shared {
-            Some([_, buffer, _]) => buffer,
+        let atom = match (&self.leaves, parameter) {
+            (Leaves::ByMap(map), Some(parameter)) => {
+                let ty = emit.ir.val_type(&Val::TmaAtom(map.leaves_by().clone()));
+                Some(emit.ir.value(CuteOp::MakeTmaAtom, &[parameter], &[], ty))
+            }
+            _ => None,
+        };
+        let shared = self.shares(before).and_then(|other| other.buffers);
+        let buffers = match shared {
+            Some(buffers) => buffers,
             None => {
-                let ty = emit.ir.val_type(&Val::View(self.by.buffer.clone()));
-                let buffer = emit.ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
-                widen(&emit.ir, buffer, self.in_turn * self.buffers())
+                let ty = emit.ir.val_type(&Val::View(self.sums.buffer.clone()));
+                let buffers = emit.ir.value(CuteOp::MemrefAllocSmem, &[], &[], ty);
+                widen(&emit.ir, buffers, self.in_turn * self.buffers())
                     .map_err(SemError::Illegal)?;
-                buffer
+                buffers
             }
         };
-        let ordered = self.by.tensor_box.in_order(&emit.ir, buffer)?;
-        self.made = Some([made, buffer, ordered]);
+        self.buffers = Some(buffers);
+        match (&mut self.leaves, atom) {
+            (Leaves::ByMap(map), Some(atom)) => {
+                let ordered = map.tensor_box.in_order(&emit.ir, buffers)?;
+                map.made = Some([atom, ordered]);
+            }
+            _ => remark(
+                self.store.location(),
+                "each piece is written to shared memory, rows of which neighbouring threads store, since no tensor map can",
+            ),
+        }
         Ok(())
     }
 
     /// Sees the rows that a warpgroup of this number stores by itself.
     pub fn begin(&mut self, emit: &Emit<'c>, warpgroup: IrValue<'c>) -> Result<(), SemError> {
-        let [made, buffer, _] = self.made()?;
-        if let Some(own) = &self.own {
+        let buffers = self.allocated()?;
+        let Leaves::ByMap(map) = &mut self.leaves else {
+            return Ok(());
+        };
+        let [atom, _] = map.made()?;
+        if let Some(own) = &map.own {
             remark(
                 self.store.location(),
                 "each of the warpgroups that share a tile stores the rows that it has, and waits for no other",
             );
-            let rows = emit.part(buffer, 0, own.warpgroups, warpgroup)?;
+            let rows = emit.part(buffers, 0, own.warpgroups, warpgroup)?;
             let ordered = own.tensor_box.in_order(&emit.ir, rows)?;
-            self.made = Some([made, buffer, ordered]);
+            map.made = Some([atom, ordered]);
         }
         Ok(())
     }
 
-    fn made(&self) -> Result<[IrValue<'c>; 3], SemError> {
-        let missing = || SemError::Illegal("is no store by a map".into());
-        self.made.ok_or_else(missing)
-    }
-
     /// The buffers.
     pub fn allocated(&self) -> Result<IrValue<'c>, SemError> {
-        Ok(self.made()?[1])
+        let missing = || SemError::Illegal("has no buffers".into());
+        self.buffers.ok_or_else(missing)
     }
 
     /// Which of the buffers one is that has a number among those of these threads.
@@ -207,38 +277,93 @@ impl<'c> StoredResult<'c> {
         emit.binary(ArithOp::Addi, own, number)
     }
 
-    /// Stores a piece by the map: all threads write it to a buffer, from which nothing is stored any more, then one begins the copy, or one
-    /// of each warpgroup that of its rows. A warp may have read in the buffer what it `overwrites`.
+    /// Stores a piece from a buffer, from which nothing is stored any more. A warp may have read in the buffer what it `overwrites`.
     fn store(
         &self,
         emit: &mut Emit<'c>,
-        (number, value): (i64, IrValue<'c>),
+        piece: (i64, IrValue<'c>),
         buffer: IrValue<'c>,
         overwrites: bool,
         threads: Threads<'c>,
     ) -> Result<(), SemError> {
-        let [made, buffers, ordered] = self.made()?;
         let stage = self.buffer_of(emit, threads, buffer);
+        match &self.leaves {
+            Leaves::ByMap(map) => self.store_by_map(map, emit, piece, stage, overwrites, threads),
+            Leaves::ByThreads(spread) => self.store_by_threads(spread, emit, piece, stage),
+        }
+    }
+
+    /// All threads write a piece to a buffer, then one begins the copy, or one of each warpgroup that of its rows.
+    fn store_by_map(
+        &self,
+        map: &Map<'c>,
+        emit: &mut Emit<'c>,
+        (number, value): (i64, IrValue<'c>),
+        stage: IrValue<'c>,
+        overwrites: bool,
+        threads: Threads<'c>,
+    ) -> Result<(), SemError> {
+        let [atom, ordered] = map.made()?;
         let mut attrs = emit.by_copy(self.copy.as_ref());
         if overwrites || threads.warpgroup.is_some() {
             attrs.push((OWN, emit.ir.unit()));
         }
-        emit.ir
-            .op(TileOp::Write, &[value, buffers, stage], &attrs, &[]);
+        emit.ir.op(
+            TileOp::Write,
+            &[value, self.allocated()?, stage],
+            &attrs,
+            &[],
+        );
         emit.fence_for_async_proxy();
         threads.meet(emit);
         emit.only_if(threads.first, |emit| {
-            let to = match (&self.own, threads.warpgroup) {
+            let pieces = self.sums.pieces;
+            let to = match (&map.own, threads.warpgroup) {
                 (Some(own), Some(warpgroup)) => {
-                    own.coordinates(&emit.ir, &self.by, number, warpgroup)?
+                    own.coordinates(&emit.ir, (number, pieces), warpgroup)?
                 }
-                _ => self.by.piece_coordinates(&emit.ir, number, |at| at)?,
+                _ => map
+                    .tensor_box
+                    .coordinates_of_piece(&emit.ir, (number, pieces), |at| at)?,
             };
             let from = emit.stage(ordered, stage)?;
-            emit.ir.op(CuteOp::Copy, &[made, from, to], &[], &[]);
+            emit.ir.op(CuteOp::Copy, &[atom, from, to], &[], &[]);
             emit.ir.op(NvvmOp::CpAsyncBulkCommitGroup, &[], &[], &[]);
             Ok(())
         })
+    }
+
+    /// All threads write a piece to a buffer, and store rows of what is there; `insert-barriers` sees to it that they meet between.
+    fn store_by_threads(
+        &self,
+        spread: &TileLayout,
+        emit: &mut Emit<'c>,
+        (number, value): (i64, IrValue<'c>),
+        stage: IrValue<'c>,
+    ) -> Result<(), SemError> {
+        let (ir, buffers) = (&emit.ir, self.allocated()?);
+        let attrs = emit.by_copy(self.copy.as_ref());
+        ir.op(TileOp::Write, &[value, buffers, stage], &attrs, &[]);
+        let piece = self.sums.piece.clone().with_layout(spread.clone());
+        let offsets = [("offsets", ir.i64_array(&[0, 0]))];
+        let rows = ir.value(
+            TileOp::Read,
+            &[buffers, stage],
+            &offsets,
+            piece.ir(ir.context()),
+        );
+        let missing = || SemError::Illegal("is no store".into());
+        let store = tile::Store::of(self.store).ok_or_else(missing)?;
+        let mut at = store.at();
+        if let ([.., column], true) = (&mut at[..], self.sums.pieces > 1) {
+            let counted = narrowed(ir, coordinate::number(ir, *column)?);
+            let first = emit.binary(ArithOp::Muli, counted, ir.constant(self.sums.pieces, "i32"));
+            *column = emit.binary(ArithOp::Addi, first, ir.constant(number, "i32"));
+        }
+        let operands = [&[rows, store.view()], &at[..]].concat();
+        let attrs = attributes(self.store, &["hints", BY_ELEMENT]);
+        ir.op(TileOp::Store, &operands, &attrs, &[]);
+        Ok(())
     }
 
     fn value(&self) -> Result<IrValue<'c>, SemError> {
@@ -285,6 +410,16 @@ enum Reads<'a, 'c> {
     Buffers(&'a Residual<'c>),
 }
 
+/// What is known of the order in which a tile's pieces take the buffers.
+#[derive(Clone, Copy)]
+struct BufferOrder {
+    /// Whether the first buffer of a tile was the last one of the tile before, as with an odd number of stores.
+    odd: bool,
+    /// Whether a copy by a map may still read one, and whether threads read others between: of these no copies are counted.
+    by_map: bool,
+    by_threads: bool,
+}
+
 /// Stores the results of a kernel, those that stand together piece by piece: what is computed for a piece is computed where it
 /// leaves, and what is loaded for it is read there.
 pub(super) fn emit<'c>(
@@ -295,7 +430,11 @@ pub(super) fn emit<'c>(
     threads: Threads<'c>,
 ) -> Result<(), SemError> {
     let groups = Group::all(results)?;
-    let odd = groups.iter().any(|group| group.stores() % BUFFERS == 1);
+    let order = BufferOrder {
+        odd: groups.iter().any(|group| group.stores() % BUFFERS == 1),
+        by_map: results.iter().any(StoredResult::leaves_by_map),
+        by_threads: results.iter().any(|result| !result.leaves_by_map()),
+    };
     let mut read = Vec::new();
     for group in &groups {
         let load = loads
@@ -307,7 +446,7 @@ pub(super) fn emit<'c>(
             (None, Some(residual)) if group.takes(residual.load) => Reads::Buffers(residual),
             (None, _) => Reads::Nothing,
         };
-        group.emit(emit, reads, odd, threads)?;
+        group.emit(emit, reads, order, threads)?;
     }
     for (number, load) in loads.iter().enumerate() {
         if !read.contains(&number) {
@@ -334,8 +473,8 @@ impl<'a, 'c> Group<'a, 'c> {
                 group.results.last().is_some_and(|last| {
                     let mut between =
                         std::iter::successors(next_operation(last.store), |op| next_operation(*op));
-                    let same = last.by.pieces == result.by.pieces
-                        && last.by.piece.shape == result.by.piece.shape;
+                    let same = last.sums.pieces == result.sums.pieces
+                        && last.sums.piece.shape == result.sums.piece.shape;
                     let end = between.find(|op| *op == result.store || !only_computes(*op));
                     same && end == Some(result.store)
                 })
@@ -430,7 +569,7 @@ impl<'a, 'c> Group<'a, 'c> {
 
     /// Bits of the sums that a thread has of all pieces.
     fn sums(&self) -> i64 {
-        let piece = self.results.last().map(|result| &result.by.piece);
+        let piece = self.results.last().map(|result| &result.sums.piece);
         let layout = piece.and_then(|piece| piece.layout.as_ref());
         layout.map_or(0, |layout| {
             self.pieces() * layout.values() * Elem::F32.bits()
@@ -448,11 +587,11 @@ impl<'a, 'c> Group<'a, 'c> {
         };
         let inputs = map.inputs();
         let splits = !inputs.is_empty() && inputs.into_iter().all(alike) && alike(map.result());
-        (splits && result.by.pieces > 1 && same_block(map.op(), result.store)).then_some(map)
+        (splits && result.sums.pieces > 1 && same_block(map.op(), result.store)).then_some(map)
     }
 
     fn pieces(&self) -> i64 {
-        self.results.last().map_or(0, |result| result.by.pieces)
+        self.results.last().map_or(0, |result| result.sums.pieces)
     }
 
     fn stores(&self) -> i64 {
@@ -478,7 +617,7 @@ impl<'a, 'c> Group<'a, 'c> {
 
     /// Whether a load that comes through its ring alone is read piece by piece for these.
     fn takes_pieces(&self, load: &PiecewiseLoad<'c>, all: &[PiecewiseLoad<'c>]) -> bool {
-        let shape = self.results.last().map(|result| &result.by.piece.shape);
+        let shape = self.results.last().map(|result| &result.sums.piece.shape);
         let has_pieces = shape.is_some_and(|shape| load.has_pieces(self.pieces(), shape));
         self.pieces() > 1 && load.is_alone(all) && has_pieces && self.takes(load.load())
     }
@@ -487,7 +626,7 @@ impl<'a, 'c> Group<'a, 'c> {
         &self,
         emit: &mut Emit<'c>,
         reads: Reads<'_, 'c>,
-        odd: bool,
+        order: BufferOrder,
         threads: Threads<'c>,
     ) -> Result<(), SemError> {
         let Some(last) = self.results.last() else {
@@ -508,7 +647,7 @@ impl<'a, 'c> Group<'a, 'c> {
             emit.ir.location = last.store.location();
             let mut made = HashMap::new();
             for (columns, loaded) in self.columns.iter().zip(std::mem::take(&mut loaded)) {
-                let repeated = columns.repeated(emit, loaded, &last.by.piece)?;
+                let repeated = columns.repeated(emit, loaded, &last.sums.piece)?;
                 made.insert(value_key(columns.value()), repeated);
             }
             let mut ends = false;
@@ -536,10 +675,12 @@ impl<'a, 'c> Group<'a, 'c> {
                 let to = match buffer {
                     Some(buffer) => buffer,
                     None => {
-                        // With an odd number of stores the first buffer of a tile was the last one of the tile before.
-                        let same = result.buffers() == 1 || (stored == 0 && odd);
-                        wait_for_reads(emit, threads.first, if same { 0 } else { 1 })?;
-                        threads.meet(emit);
+                        if order.by_map {
+                            let same = result.buffers() == 1 || (stored == 0 && order.odd);
+                            let all = same || order.by_threads;
+                            wait_for_reads(emit, threads.first, if all { 0 } else { 1 })?;
+                            threads.meet(emit);
+                        }
                         emit.ir.constant(stored % result.buffers(), "i32")
                     }
                 };
@@ -576,7 +717,7 @@ impl<'a, 'c> Group<'a, 'c> {
         let at = (number, self.pieces());
         let columns = self.columns.iter();
         columns
-            .map(|columns| columns.load(emit, at, &last.by.piece))
+            .map(|columns| columns.load(emit, at, &last.sums.piece))
             .collect()
     }
 
@@ -593,11 +734,11 @@ impl<'a, 'c> Group<'a, 'c> {
         }
         let missing = || SemError::Illegal("is no tile".into());
         let last = self.results.last().ok_or_else(missing)?;
-        let shape = &last.by.piece.shape;
+        let shape = &last.sums.piece.shape;
         let whole = TileType::of(value.r#type())
             .and_then(Result::ok)
             .ok_or_else(missing)?;
-        let layout = last.by.piece.layout.clone().ok_or_else(missing)?;
+        let layout = last.sums.piece.layout.clone().ok_or_else(missing)?;
         let ty = TileType::new(whole.elem, shape)
             .with_layout(layout)
             .ir(emit.ir.context());
