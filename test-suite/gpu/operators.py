@@ -415,7 +415,8 @@ def convolutions(conv, wino, first):
             wide = lambda count: math.gcd(count, 8)
             few = rank == 2 and channels <= 16
             own_pad = tuple(d * (e - 1) - p for d, e, p in zip(dilation, filters, padding)) if transposed else padding
-            parameters = dict(filter=filters, step=stride, pad=own_pad, dilation=dilation, align=wide(of_results), bo=64 if outputs <= 64 else 128)
+            columns = next(bo for bo in (16, 32, 64, 128) if bo >= min(outputs, 128))
+            parameters = dict(filter=filters, step=stride, pad=own_pad, dilation=dilation, align=wide(of_results), bo=columns)
             kernel = getattr(first, f"conv{rank}d_first{'_few' if few else ''}").specialize(
                 **parameters, **({"channels": channels} if few else {"bk": min(64, channels)}))
             turn = first.channels_last.specialize(align=wide(of_images))

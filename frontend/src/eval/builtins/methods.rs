@@ -38,7 +38,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of(Receiver::View, "gather", |ev, of, call| ev.gather_view(of, call), "The elements at coordinates, a tile of i32 or a number for each mode, as a tile. Outside of the tensor it is `fill`.")
         .at(Level::Tiles)
         .takes(&[arg("coordinates", Kind::Coordinate), named("fill", Kind::Number, "0")]),
-    of(Receiver::View, "windows", |ev, of, call| ev.windows_of(of, call), "A tile of the matrix that a convolution multiplies, of so many pixels of the result and channels, of images (n, w, c), (n, h, w, c) or (n, d, h, w, c): at which tile of pixels, which element of the filter, a coordinate or a number, and which tile of channels. Around the image are zeros. With `elements` a tile has the channels of several elements, one behind the other.")
+    of(Receiver::View, "windows", |ev, of, call| ev.windows_of(of, call), "A tile of the matrix that a convolution multiplies, of so many pixels of the result and channels, of images (n, w, c), (n, h, w, c) or (n, d, h, w, c): at which tile of pixels, which element of the filter, a coordinate or a number, and which tile of channels. Around the image are zeros. With `elements` a tile has the channels of several elements, one behind the other. Of one image, `x[i, _, _, _]`, whose modes of pixels a tuple `filter` counts, what stands behind the last pixel is anything.")
         .at(Level::Tiles)
         .takes(WINDOWS),
     of(Receiver::View, "scatter", |ev, _, call| ev.scatter_is_a_place(call), "The elements at coordinates as a place: `y.scatter((rows, columns)) = v`, `atomic_add(y.scatter(rows), v)`. Nothing is written outside of the tensor.")
