@@ -138,8 +138,21 @@ def products(own, gemm):
     yield product("product, large k", (256, 524288), (524288, 256), torch.matmul, parts, 524288)
     yield product("product, small k", (32768, 64), (64, 32768), torch.matmul, mm, 64)
 
+    def padded(*shape):
+        return empty(shape[0], -(-shape[1] // 8) * 8)[:, :shape[1]]
+
     def irregular(a, b):
         c = empty(a.shape[0], b.shape[1])
+        if ELEMENTS.narrow:
+            # As torch.compile does: there are no tensor maps of rows that begin anywhere.
+            rows, columns = padded(*a.shape), padded(*b.shape)
+
+            def launch():
+                own.pad_rows(a, rows)
+                own.pad_rows(b, columns)
+                own.matmul_padded(rows, columns.T, c)
+
+            return launch, c
         return functools.partial(own.matmul.specialize(align=1), a, b.T, c), c
 
     yield product("product, irregular", (8205, 2949), (2949, 5921), torch.matmul, irregular, 2949)

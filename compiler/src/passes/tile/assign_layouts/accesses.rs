@@ -1,6 +1,7 @@
 //! How wide threads access memory for their tiles, and what would make it wider.
 use super::Assignment;
 use crate::passes::control_flow::loops_around;
+use crate::passes::ir_utils::users;
 use crate::passes::remark;
 use crate::passes::tile::access_width::{SECTOR, bytes_side_by_side, vector_along};
 use crate::passes::tile::gathers::Vectors;
@@ -94,9 +95,8 @@ impl<'c> Assignment<'c> {
         let (width, possible) = (width(layout)?, width(&wider)?);
         let bytes = tile.elem.bytes();
         // Beside stages that are under way it takes the place of another one.
-        let by_warpgroups = |op: &IrOp<'c>| mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma));
         let room =
-            tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(by_warpgroups);
+            tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(is_by_warpgroups);
         // In each round of a loop, few are stored sooner than all threads have exchanged them.
         let many = layout.values() * bytes >= WIDEST_ACCESS || loops_around(store).next().is_none();
         let run = bytes_side_by_side(&tile, axis, vector).map_err(|message| (store, message))?;
@@ -118,6 +118,14 @@ impl<'c> Assignment<'c> {
         let Some(of) = tile::Access::of(access) else {
             return;
         };
+        let users = match TileOp::Load.is(access) {
+            true => users(of.tile),
+            false => Vec::new(),
+        };
+        // What only such products take comes by a tensor map, or it is said why not.
+        if !users.is_empty() && users.iter().all(is_by_warpgroups) {
+            return;
+        }
         let Ok(tile) = tile_of(access, of.tile) else {
             return;
         };
@@ -138,6 +146,11 @@ impl<'c> Assignment<'c> {
             remark(access.location(), message);
         }
     }
+}
+
+/// Whether an operation is a product of operands that warpgroups read from shared memory.
+fn is_by_warpgroups(op: &IrOp) -> bool {
+    mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma))
 }
 
 /// How many of so many neighbours an instruction accesses, or updates.
