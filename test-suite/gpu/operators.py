@@ -139,7 +139,7 @@ def products(own, gemm):
     yield product("product, small k", (32768, 64), (64, 32768), torch.matmul, mm, 64)
 
     def padded(*shape):
-        return empty(shape[0], -(-shape[1] // 8) * 8)[:, :shape[1]]
+        return empty(shape[0], -(-shape[1] // 32) * 32)[:, :shape[1]]
 
     def irregular(a, b):
         c = empty(a.shape[0], b.shape[1])

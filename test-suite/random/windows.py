@@ -1,5 +1,5 @@
 """Random convolutions at tile level, of one to three modes of pixels with filters, steps, dilations and borders of their own, as products of windows:
-forward, by the gradient of the filters, and the matrix of windows itself.
+forward, also of each image by itself with channels first in the result, by the gradient of the filters, and the matrix of windows itself.
 """
 from products import SHORT
 
@@ -46,19 +46,20 @@ class Images:
         extents = ", ".join(map(str, [self.images, *self.extents, self.channels]))
         return [f"let x = random<{self.type}>({extents});"]
 
-    def tile(self, rows, place, number):
-        """The windows of a round."""
+    def tile(self, rows, place, number, of="x"):
+        """The windows of a round, of all images or of one."""
         words = {"filter": self.filter, "pad": self.pad, "step": self.step, "dilation": self.dilation}
         if self.after != self.pad:
             words["after"] = self.after
-        tuples = [f"{word} = ({', '.join(map(str, values))})" if len(values) > 1 else f"{word} = {values[0]}"
-                  for word, values in words.items()]
+        # Of one image they are tuples, by which its modes are known.
+        listed = lambda values: f"({', '.join(map(str, values))}{',' * (len(values) == 1)})" if of != "x" or len(values) > 1 else values[0]
+        tuples = [f"{word} = {listed(values)}" for word, values in words.items()]
         if self.elements > 1:
             at = f"{place}, {number}, 0"
             tuples.append(f"elements = {self.elements}")
         else:
             at = f"{place}, {number} / {self.parts}, {number} % {self.parts}"
-        return f"x.windows(({rows}, {self.bk}), ({at}), {', '.join(tuples)})"
+        return f"{of}.windows(({rows}, {self.bk}), ({at}), {', '.join(tuples)})"
 
     def element(self, pixel, element, channel):
         """Of a pixel, an element of the filter and a channel, as the reference has it."""
@@ -110,6 +111,45 @@ test {name} {{
     var y = poison<f32>({images.pixels}, {outputs});
     {name}(x, f, y);
     assert_close(y[i, j], sum(e in 0..{images.count}, l in 0..{images.channels}) {{ {images.element("i", "e", "l")} * {index} }}, rtol = 0.03, atol = 0.05);
+}}
+"""
+
+
+def first(rng, name):
+    """The same of each image by itself, with channels first in the result."""
+    images = Images(rng)
+    bp, bo, outputs = rng.choice([64, 128]), rng.choice([32, 64, 128]), rng.randint(1, 160)
+    result = rng.choice([images.type if images.type in SHORT else "f32", "f32", "f16"])
+    f = f"reshape(f.tile(({bo}, 1, {images.bk}), (tile.n, k / {images.parts}, k % {images.parts})), {bo}, {images.bk})"
+    filters, index = f"f: tensor<{images.type}, (o, elements, c)>", "f[j, e, l]"
+    data = f"let f = random<{images.type}>({outputs}, {images.count}, {images.channels});"
+    if images.elements > 1:
+        columns = images.elements * images.rounds * images.channels
+        filters, f = f"f: tensor<{images.type}, (o, l)>", f"f.tile(({bo}, {images.bk}), (tile.n, k))"
+        data, index = f"let f = random<{images.type}>({outputs}, {columns});", f"f[j, e * {images.channels} + l]"
+    each = images.pixels // images.images
+    promises = images.promises() + (["p % 8 == 0"] if each % 8 == 0 and rng.random() < 0.7 else [])
+    value = rng.choice([f"{result}(transpose(sums))", f"transpose({result}(sums))", f"{result}(0.5 * transpose(sums) + 0.5 * transpose(sums))"])
+    slice = f"x[tile.l{', _' * (images.rank + 1)}]"
+    more = rng.choice(["", ", raster(4)", ", pingpong(false)", ", persistent(false)"])
+    where = f"where {', '.join(promises)}" if promises else ""
+    return f"""
+kernel {name}({images.parameter()}, {filters}, y: mut tensor<{result}, (n, o, p)>)
+{where}
+launch tiles(p / {bp}, o / {bo}, n){more}
+{{
+    var sums = zeros<f32>({bp}, {bo});
+    {rng.choice(["", "pipeline ", "pipeline(2) "])}for k in 0..{images.rounds} {{
+        sums += dot({images.tile(bp, "tile.m", "k", slice)}, {f});
+    }}
+    y[tile.l, _, _].tile(({bo}, {bp}), (tile.n, tile.m)) = {value};
+}}
+test {name} {{
+    {" ".join(images.data())}
+    {data}
+    var y = poison<{result}>({images.images}, {outputs}, {each});
+    {name}(x, f, y);
+    assert_close(y[b, j, i], sum(e in 0..{images.count}, l in 0..{images.channels}) {{ {images.element(f"b * {each} + i", "e", "l")} * {index} }}, rtol = 0.03, atol = 0.05);
 }}
 """
 
@@ -177,4 +217,4 @@ def reference(images, term, pixel, result, tolerance):
 
 def windows(rng, name):
     """A convolution, or its matrix."""
-    return rng.choice([forward, forward, by_filters, matrix])(rng, name)
+    return rng.choice([forward, forward, first, first, by_filters, matrix])(rng, name)
