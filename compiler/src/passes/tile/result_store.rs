@@ -68,12 +68,14 @@ impl InPieces {
         })
     }
 
-    /// Of a store whose threads would write parts of many sectors at once, to the buffers of which nothing but the result is known.
-    pub fn of_narrow(store: IrOp, operations: &[IrOp]) -> Option<Self> {
-        let of = tile::Store::of(store).filter(|store| store.atomic().is_none())?;
-        let tile = tile_of(store, of.value()).ok()?;
-        let at = Coordinate::of(store).ok()?;
-        let (axis, vector) = vector_along(store, &tile)?;
+    /// Of a store, or a load, whose threads would write or read parts of many sectors at once.
+    pub fn of_narrow(access: IrOp, operations: &[IrOp]) -> Option<Self> {
+        if tile::Store::of(access).is_some_and(|store| store.atomic().is_some()) {
+            return None;
+        }
+        let tile = tile_of(access, tile::Access::of(access)?.tile).ok()?;
+        let at = Coordinate::of(access).ok()?;
+        let (axis, vector) = vector_along(access, &tile)?;
         let narrow = bytes_side_by_side(&tile, axis, vector).ok()? < SECTOR;
         let counted = at.values.len() == 2 && !at.is_offset(1);
         let of = InPieces::of(&tile, |_| Some(axis), operations);
@@ -100,9 +102,9 @@ impl InPieces {
         self.piece.size() * self.piece.elem.bytes()
     }
 
-    /// How so many threads store a piece, as many neighbours at once as `store` can, of the whole tile.
-    pub fn side_by_side(&self, store: IrOp, threads: i64) -> Option<TileLayout> {
-        let (axis, vector) = vector_along(store, &self.piece)?;
+    /// How so many threads store a piece, or load it, as many neighbours at once as the access of the whole tile can.
+    pub fn side_by_side(&self, access: IrOp, threads: i64) -> Option<TileLayout> {
+        let (axis, vector) = vector_along(access, &self.piece)?;
         Some(TileLayout::blocked(
             &self.piece.shape,
             axis,

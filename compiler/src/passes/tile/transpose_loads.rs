@@ -74,7 +74,8 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
 }
 
 /// A tile of the sums of a product that is transposed for its store is stored to the transposed view, from the registers in which the
-/// product leaves it: where a tensor map stores it, the tile in shared memory is the one that is transposed. Maps between are of the sums as they lie.
+/// product leaves it: where a tensor map stores it, the tile in shared memory is the one that is transposed. Maps between are of the sums as they lie, and of
+/// what is loaded or repeated beside them transposed as well.
 pub(super) fn store_transposed<'c>(context: &'c Context, store: IrOp<'c>) {
     let Some(stored) = tile::Store::of(store).filter(|store| store.atomic().is_none()) else {
         return;
@@ -82,7 +83,7 @@ pub(super) fn store_transposed<'c>(context: &'c Context, store: IrOp<'c>) {
     let (view, &[row, column]) = (stored.view(), &stored.at()[..]) else {
         return;
     };
-    if !is_transposed(stored.value()) {
+    if transposes(stored.value()) != Some(true) {
         return;
     }
     let place = match defining_op(view) {
@@ -106,41 +107,67 @@ pub(super) fn store_transposed<'c>(context: &'c Context, store: IrOp<'c>) {
     erase_unused(value);
 }
 
-/// Whether a tile is the transpose of what a product gives, or what maps make of such tiles for one user.
-fn is_transposed(value: IrValue) -> bool {
-    let transposed = transposed_of(value);
-    let map = defining_op(value).and_then(tile::Map::of);
-    let mut inputs = map
-        .map(tile::Map::inputs)
-        .unwrap_or_default()
-        .into_iter()
-        .peekable();
-    match transposed {
-        Some(input) => is_of_product(input),
-        None => inputs.peek().is_some() && users(value).len() == 1 && inputs.all(is_transposed),
+/// Whether what a product gives is transposed in a tile that is made, for one user each, of what can be had transposed as well; `None` of other tiles.
+fn transposes(value: IrValue) -> Option<bool> {
+    if let Some(input) = transposed_of(value) {
+        return Some(is_of_product(input));
+    }
+    let op = defining_op(value).filter(|_| users(value).len() == 1)?;
+    match TileOp::of(op)? {
+        TileOp::Map => {
+            let inputs = tile::Map::of(op)?.inputs();
+            let all = inputs.into_iter().map(transposes);
+            all.collect::<Option<Vec<bool>>>()
+                .map(|all| all.contains(&true))
+        }
+        TileOp::Broadcast => transposes(tile::Reshaping::of(op)?.input()),
+        TileOp::Load => (tile_shape(value)?.len() == 2).then_some(false),
+        TileOp::Reshape => {
+            let input = tile_shape(tile::Reshaping::of(op)?.input())?;
+            (input.len() == 1 && tile_shape(value)?.contains(&1)).then_some(false)
+        }
+        _ => None,
     }
 }
 
-/// Of a tile that is transposed that which is not.
+/// Of a tile that can be had transposed that one.
 fn as_it_lies<'c>(context: &'c Context, value: IrValue<'c>) -> Option<IrValue<'c>> {
     if let Some(input) = transposed_of(value) {
         return Some(input);
     }
-    let map = tile::Map::of(defining_op(value)?)?;
+    let op = defining_op(value)?;
     let tile = TileType::of(value.r#type())?.ok()?;
-    let mut inputs = Vec::new();
-    for input in map.inputs() {
-        inputs.push(as_it_lies(context, input)?);
+    let shape: Vec<i64> = tile.shape.iter().rev().copied().collect();
+    let ty = TileType::new(tile.elem, &shape).ir(context);
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    if let Some(load) = tile::Load::of(op) {
+        let &[row, column] = &load.at()[..] else {
+            return None;
+        };
+        let view = exchanged(&ir, load.view(), OF_TENSOR).ok()?;
+        let mut attrs = attributes(op, &["fill", "copy", "swizzle", "hints"]);
+        attrs.extend(offsets_exchanged(&ir, op));
+        return Some(ir.value(TileOp::Load, &[view, column, row], &attrs, ty));
     }
-    let ir = OpBuilder::new(context, Insertion::Before(map.op()));
-    let again = ir.insert(clone(map.op()));
+    let inputs: Vec<IrValue<'c>> = match TileOp::of(op)? {
+        TileOp::Map | TileOp::Broadcast => operands_of(op)
+            .map(|input| as_it_lies(context, input))
+            .collect::<Option<_>>()?,
+        _ => operands_of(op).collect(),
+    };
+    let again = ir.insert(clone(op));
     for (index, input) in inputs.into_iter().enumerate() {
         set_operand(again, index, input);
     }
-    let shape: Vec<i64> = tile.shape.into_iter().rev().collect();
     let result = result_of(again, 0);
-    result.set_type(TileType::new(tile.elem, &shape).ir(context));
+    result.set_type(ty);
     Some(result)
+}
+
+/// The shape of a tile.
+fn tile_shape(value: IrValue) -> Option<Vec<i64>> {
+    Some(TileType::of(value.r#type())?.ok()?.shape)
 }
 
 /// What is transposed, of two axes.

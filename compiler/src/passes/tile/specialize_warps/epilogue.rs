@@ -4,7 +4,7 @@
 //! have room for. The role that multiplies reads them into registers where the load stood, and releases the stages.
 use super::super::emits::Emits;
 use super::super::epilogue_load::EpilogueLoad;
-use super::super::result_store::ByMap;
+use super::super::result_store::InPieces;
 use super::super::types::view_of;
 use super::emit::Emit;
 use super::ring::{Copy, Ring};
@@ -216,7 +216,7 @@ impl<'c> PiecewiseLoad<'c> {
         let place = step.get(at).ok_or_else(missing)?;
         let index = self.index(emit, ring, lies, *place);
         let [view, _] = self.view(place.0)?;
-        let piece = read_piece(emit, &self.of.by, self.copy.as_ref(), [view, index]);
+        let piece = read_piece(emit, &self.of.by.sums, self.copy.as_ref(), [view, index]);
         Ok((piece, at + 1 == step.len()))
     }
 
@@ -267,13 +267,13 @@ impl<'c> PiecewiseLoad<'c> {
 /// A piece in registers: that of a number in some buffers, by a tiled copy or by vectors.
 pub(super) fn read_piece<'c>(
     emit: &Emit<'c>,
-    by: &ByMap<'c>,
+    sums: &InPieces,
     copy: Option<&Val>,
     from: [IrValue<'c>; 2],
 ) -> IrValue<'c> {
     let mut attrs = emit.by_copy(copy);
     attrs.push(("offsets", emit.ir.i64_array(&[0, 0])));
-    let ty = by.sums.piece.ir(emit.ir.context());
+    let ty = sums.piece.ir(emit.ir.context());
     emit.ir.value(TileOp::Read, &from, &attrs, ty)
 }
 

@@ -32,6 +32,7 @@ mod residual;
 mod results;
 mod ring;
 mod rounds;
+mod rows;
 mod split;
 mod turns;
 mod vectors;
@@ -78,6 +79,7 @@ use residual::Residual;
 use results::{StoredResult, Threads};
 use ring::{By, Ring};
 use rounds::Rounds;
+use rows::Rows;
 use std::collections::HashSet;
 use std::sync::Arc;
 use turns::{Fills, Turns};
@@ -136,6 +138,7 @@ fn of_function<'c>(
     };
     let mut results = StoredResult::all(function, &all, (threads, target));
     let mut residual = Residual::of(function, &all, &results).map_err(illegal)?;
+    let rows = Rows::of(&all, &results, threads).map_err(illegal)?;
     let reserved = StoredResult::bytes(&results);
     // Blocks that wait for each other are no launch that begins early.
     let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
@@ -440,7 +443,7 @@ fn of_function<'c>(
         let passed = turns.pass_behind(&mut emit, &products, body);
         passed.map_err(illegal)?;
     }
-    let read = (&epilogue[..], residual.as_ref());
+    let read = (&epilogue[..], residual.as_ref(), rows.as_ref());
     results::emit(&mut emit, &results, read, &rings, of_results).map_err(illegal)?;
     for op in operations(body) {
         if Some(op) == begin {

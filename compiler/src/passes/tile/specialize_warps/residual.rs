@@ -197,7 +197,7 @@ impl<'c> Residual<'c> {
         *buffer = Some(own);
         let lies = result.buffer_of(emit, threads, own);
         let from = [result.allocated()?, lies];
-        Ok(read_piece(emit, &self.by, self.copy.as_ref(), from))
+        Ok(read_piece(emit, &self.by.sums, self.copy.as_ref(), from))
     }
 
     /// The tile.

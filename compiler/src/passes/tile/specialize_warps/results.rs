@@ -1,5 +1,4 @@
 //! Results that leave through buffers: by tensor maps, or by threads where there is no map of the tensor.
-use super::super::coordinate::{self, narrowed};
 use super::super::emits::Emits;
 use super::super::insert_barriers::OWN;
 use super::super::known_ops::only_computes;
@@ -17,6 +16,7 @@ use super::emit::Emit;
 use super::epilogue::PiecewiseLoad;
 use super::residual::Residual;
 use super::ring::{RESERVED_BY_MAPS, Ring};
+use super::rows::{Rows, place_of_piece};
 use crate::passes::ir_utils::{
     attributes, blocks, clone, defining_op, erase, next_operation, operations, parent,
     replace_all_uses, same_block, set_operand, users,
@@ -289,7 +289,9 @@ impl<'c> StoredResult<'c> {
         let stage = self.buffer_of(emit, threads, buffer);
         match &self.leaves {
             Leaves::ByMap(map) => self.store_by_map(map, emit, piece, stage, overwrites, threads),
-            Leaves::ByThreads(spread) => self.store_by_threads(spread, emit, piece, stage),
+            Leaves::ByThreads(spread) => {
+                self.store_by_threads(spread, emit, piece, stage, overwrites)
+            }
         }
     }
 
@@ -340,9 +342,13 @@ impl<'c> StoredResult<'c> {
         emit: &mut Emit<'c>,
         (number, value): (i64, IrValue<'c>),
         stage: IrValue<'c>,
+        overwrites: bool,
     ) -> Result<(), SemError> {
         let (ir, buffers) = (&emit.ir, self.allocated()?);
-        let attrs = emit.by_copy(self.copy.as_ref());
+        let mut attrs = emit.by_copy(self.copy.as_ref());
+        if overwrites {
+            attrs.push((OWN, ir.unit()));
+        }
         ir.op(TileOp::Write, &[value, buffers, stage], &attrs, &[]);
         let piece = self.sums.piece.clone().with_layout(spread.clone());
         let offsets = [("offsets", ir.i64_array(&[0, 0]))];
@@ -354,12 +360,7 @@ impl<'c> StoredResult<'c> {
         );
         let missing = || SemError::Illegal("is no store".into());
         let store = tile::Store::of(self.store).ok_or_else(missing)?;
-        let mut at = store.at();
-        if let ([.., column], true) = (&mut at[..], self.sums.pieces > 1) {
-            let counted = narrowed(ir, coordinate::number(ir, *column)?);
-            let first = emit.binary(ArithOp::Muli, counted, ir.constant(self.sums.pieces, "i32"));
-            *column = emit.binary(ArithOp::Addi, first, ir.constant(number, "i32"));
-        }
+        let at = place_of_piece(emit, store.at(), (number, self.sums.pieces))?;
         let operands = [&[rows, store.view()], &at[..]].concat();
         let attrs = attributes(self.store, &["hints", BY_ELEMENT]);
         ir.op(TileOp::Store, &operands, &attrs, &[]);
@@ -408,6 +409,8 @@ enum Reads<'a, 'c> {
     Stages(&'a PiecewiseLoad<'c>, &'a [Ring<'c>]),
     /// What comes through the buffers of the result.
     Buffers(&'a Residual<'c>),
+    /// What threads load to these.
+    Rows(&'a Rows<'c>),
 }
 
 /// What is known of the order in which a tile's pieces take the buffers.
@@ -425,7 +428,11 @@ struct BufferOrder {
 pub(super) fn emit<'c>(
     emit: &mut Emit<'c>,
     results: &[StoredResult<'c>],
-    (loads, residual): (&[PiecewiseLoad<'c>], Option<&Residual<'c>>),
+    (loads, residual, rows): (
+        &[PiecewiseLoad<'c>],
+        Option<&Residual<'c>>,
+        Option<&Rows<'c>>,
+    ),
     rings: &[Ring<'c>],
     threads: Threads<'c>,
 ) -> Result<(), SemError> {
@@ -444,7 +451,10 @@ pub(super) fn emit<'c>(
         let reads = match (load, residual) {
             (Some(load), _) => Reads::Stages(&loads[load], rings),
             (None, Some(residual)) if group.takes(residual.load) => Reads::Buffers(residual),
-            (None, _) => Reads::Nothing,
+            (None, _) => match rows.filter(|rows| group.takes(rows.load())) {
+                Some(rows) => Reads::Rows(rows),
+                None => Reads::Nothing,
+            },
         };
         group.emit(emit, reads, order, threads)?;
     }
@@ -643,6 +653,13 @@ impl<'a, 'c> Group<'a, 'c> {
         }
         emit.before(last.store);
         let mut loaded = self.load_columns(emit, 0)?;
+        let mut next_rows = match reads {
+            Reads::Rows(rows) => {
+                rows.say();
+                rows.load_piece(emit, 0)?
+            }
+            _ => None,
+        };
         for number in 0..self.pieces() {
             emit.ir.location = last.store.location();
             let mut made = HashMap::new();
@@ -661,6 +678,17 @@ impl<'a, 'c> Group<'a, 'c> {
                     let piece = residual.read_piece(emit, last, threads, number, &mut buffer)?;
                     made.insert(value_key(residual.value()), piece);
                 }
+                Reads::Rows(rows) => {
+                    let to = self.buffer_for(emit, last, stored, order, threads)?;
+                    if let Some(loaded) = next_rows.take() {
+                        emit.ir.location = rows.load().location();
+                        let lies = last.buffer_of(emit, threads, to);
+                        let piece = rows.read(emit, loaded, [last.allocated()?, lies]);
+                        made.insert(value_key(rows.value()), piece);
+                        next_rows = rows.load_piece(emit, number + 1)?;
+                    }
+                    buffer = Some(to);
+                }
                 Reads::Nothing => {}
             }
             for (place, result) in self.results.iter().enumerate() {
@@ -674,15 +702,7 @@ impl<'a, 'c> Group<'a, 'c> {
                 emit.ir.location = result.store.location();
                 let to = match buffer {
                     Some(buffer) => buffer,
-                    None => {
-                        if order.by_map {
-                            let same = result.buffers() == 1 || (stored == 0 && order.odd);
-                            let all = same || order.by_threads;
-                            wait_for_reads(emit, threads.first, if all { 0 } else { 1 })?;
-                            threads.meet(emit);
-                        }
-                        emit.ir.constant(stored % result.buffers(), "i32")
-                    }
+                    None => self.buffer_for(emit, result, stored, order, threads)?,
                 };
                 if let (Reads::Stages(load, rings), true) = (reads, ends) {
                     load.release(emit, rings, threads.leads)?;
@@ -690,6 +710,9 @@ impl<'a, 'c> Group<'a, 'c> {
                 }
                 result.store(emit, (number, value), to, buffer.is_some(), threads)?;
                 stored += 1;
+                if let Reads::Rows(_) = reads {
+                    buffer = None;
+                }
             }
         }
         for result in &self.results {
@@ -704,9 +727,35 @@ impl<'a, 'c> Group<'a, 'c> {
         match reads {
             Reads::Stages(load, _) => erase(load.load()),
             Reads::Buffers(residual) => erase(residual.load),
+            Reads::Rows(rows) => erase(rows.load()),
             Reads::Nothing => {}
         }
         Ok(())
+    }
+
+    /// The buffer that the next piece of a result goes to, of which `stored` went before it: nothing reads it any more.
+    fn buffer_for(
+        &self,
+        emit: &mut Emit<'c>,
+        result: &StoredResult<'c>,
+        stored: i64,
+        order: BufferOrder,
+        threads: Threads<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        if order.by_map {
+            let same = result.buffers() == 1 || (stored == 0 && order.odd);
+            let all = same || order.by_threads;
+            wait_for_reads(emit, threads.first, if all { 0 } else { 1 })?;
+            threads.meet(emit);
+        }
+        Ok(emit.ir.constant(stored % result.buffers(), "i32"))
+    }
+
+    /// Whether pieces of another tile could go through the buffers of all of these.
+    pub fn has_buffers_of(&self, sums: &InPieces) -> bool {
+        self.results
+            .iter()
+            .all(|result| result.sums.has_buffers_of(sums))
     }
 
     /// Loads the columns of a piece, if there is one of this number.
