@@ -138,7 +138,6 @@ fn of_function<'c>(
     };
     let mut results = StoredResult::all(function, &all, (threads, target));
     let mut residual = Residual::of(function, &all, &results).map_err(illegal)?;
-    let rows = Rows::of(&all, &results, threads).map_err(illegal)?;
     let reserved = StoredResult::bytes(&results);
     // Blocks that wait for each other are no launch that begins early.
     let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
@@ -156,8 +155,14 @@ fn of_function<'c>(
         &multicast,
     )
     .map_err(failed)?;
-    let dots: Vec<IrOp<'c>> = all.into_iter().filter(|op| TileOp::Dot.is(*op)).collect();
     let mut epilogue = PiecewiseLoad::all(EpilogueLoad::all(function, target), &rings);
+    let by_map: Vec<IrOp<'c>> = epilogue
+        .iter()
+        .map(PiecewiseLoad::load)
+        .chain(residual.iter().map(|residual| residual.load))
+        .collect();
+    let rows = Rows::of(&all, &by_map, &results, threads).map_err(illegal)?;
+    let dots: Vec<IrOp<'c>> = all.into_iter().filter(|op| TileOp::Dot.is(*op)).collect();
     // Those that share a tile, and all threads that multiply.
     let warpgroups = threads / WARPGROUP;
     let multiplying = threads * in_turn(function);

@@ -705,6 +705,10 @@ impl<'a, 'c> Group<'a, 'c> {
                     None => self.buffer_for(emit, result, stored, order, threads)?,
                 };
                 if let (Reads::Stages(load, rings), true) = (reads, ends) {
+                    // All have read it, also where they did not meet for the buffer.
+                    if !order.by_map {
+                        threads.meet(emit);
+                    }
                     load.release(emit, rings, threads.leads)?;
                     ends = false;
                 }

@@ -29,12 +29,14 @@ pub(super) struct Rows<'c> {
 }
 
 impl<'c> Rows<'c> {
-    /// The one of a kernel with these operations and results, of so many threads that share a tile, if there is one.
+    /// The one of a kernel with these operations, some of which are loads by maps, and results, of so many threads that share a tile, if there is
+    /// one.
     ///
     /// # Errors
     /// What is wrong with the results.
     pub fn of(
         operations: &[IrOp<'c>],
+        by_map: &[IrOp<'c>],
         results: &[StoredResult<'c>],
         threads: i64,
     ) -> Result<Option<Self>, SemError> {
@@ -43,7 +45,8 @@ impl<'c> Rows<'c> {
             let mut groups = groups.iter().filter(|group| group.takes(load));
             groups.any(|group| group.has_buffers_of(sums))
         };
-        Ok(operations.iter().find_map(|op| {
+        let mut others = operations.iter().filter(|op| !by_map.contains(op));
+        Ok(others.find_map(|op| {
             let load = tile::Load::of(*op).filter(|load| load.fill().is_none())?;
             let sums = InPieces::of_narrow(*op, operations).filter(|sums| sums.pieces > 1)?;
             let spread = sums.side_by_side(*op, threads)?;
