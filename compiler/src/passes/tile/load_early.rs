@@ -3,6 +3,7 @@
 //! Before: a `tile.load` behind a loop of products, whose place does not depend on it: a bias, a residual, scales. After: the load
 //! stands in front of the loop, which hides how long it takes; its tile waits in registers. It stays where a tensor map brings it (`epilogue_load.rs`), where the kernel writes to memory in
 //! between, where it is a whole tile of warpgroups that take turns, or where the tiles that are live at once would leave a thread too few registers.
+use super::access_width::vector_along;
 use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
 use super::pingpong::in_turn;
@@ -18,10 +19,13 @@ use cutec_dialects::builder::{IrOp, operands_of, operation_key};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::Target;
-use cutec_dialects::tile::TileType;
+use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
+
+/// Bits of a register.
+const REGISTER_BITS: i64 = 32;
 
 /// Registers of a thread that addresses, indices and predicates are left.
 pub(super) const OTHERS: i64 = 32;
@@ -54,15 +58,19 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
     let mut loads: Vec<IrOp> = loads.collect();
     // What takes longest comes first.
     loads.sort_by_key(|load| std::cmp::Reverse(elements(*load)));
+    let mut unpacked = 0;
     for load in loads {
         let Some((products, moved)) = movable(load) else {
             continue;
         };
+        unpacked += unpacked_bits(load);
         let back: Vec<Option<IrOp>> = moved.iter().map(|op| next_operation(*op)).collect();
         for op in &moved {
             move_before(*op, products);
         }
-        if peak_with(function, &by_map)?.is_some_and(|peak| for_bits(peak.all) > most) {
+        let peak = peak_with(function, &by_map)?;
+        if peak.is_some_and(|peak| for_bits(peak.all + unpacked) > most) {
+            unpacked -= unpacked_bits(load);
             // The last one first: what stood behind an operation stands there again.
             for (op, next) in moved.iter().zip(back).rev() {
                 if let Some(next) = next {
@@ -78,6 +86,18 @@ fn of_function<'c>(function: IrOp<'c>, target: &Target) -> Result<(), Failed<'c>
 fn elements(load: IrOp) -> i64 {
     let layout = tile_of_load(load).and_then(|tile| tile.layout);
     layout.map_or(0, |layout| layout.values())
+}
+
+/// Bits by which a thread holds more than a tile's elements while these come one by one: each in a register of its own.
+fn unpacked_bits(load: IrOp) -> i64 {
+    let Some(tile) = tile_of_load(load) else {
+        return 0;
+    };
+    let values = tile.layout.as_ref().map_or(0, TileLayout::values);
+    match vector_along(load, &tile) {
+        Some((_, 1)) => values * (REGISTER_BITS - tile.elem.bits()).max(0),
+        _ => 0,
+    }
 }
 
 /// Whether a load has rows and columns, as sums have, and a bias has not.

@@ -1,15 +1,16 @@
 //! What an epilogue reads of a tensor of which there is no tensor map: through the buffers that its result leaves through.
 //!
-//! As their sums lie, threads would read parts of many sectors, and hold a whole tile beside them. So they load rows of a piece side by side
+//! In front of the products there were no registers for it. Behind them threads would wait for parts of many sectors, as their sums lie. So they load rows of a piece side by side
 //! while the piece before it is computed, write them to the buffer of the result, and read there what belongs to their sums, which the result
 //! is written over.
 use super::super::coordinate::{self, narrowed};
+use super::super::load_early::multiplies;
 use super::super::result_store::{InPieces, accessed, is_of_tile};
 use super::super::types::tensor_of;
 use super::emit::Emit;
 use super::epilogue::read_piece;
 use super::results::{Group, StoredResult};
-use crate::passes::ir_utils::attributes;
+use crate::passes::ir_utils::{attributes, next_operation};
 use crate::passes::remark;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{ArithOp, TileOp, tile};
@@ -50,7 +51,8 @@ impl<'c> Rows<'c> {
             let load = tile::Load::of(*op).filter(|load| load.fill().is_none())?;
             let sums = InPieces::of_narrow(*op, operations).filter(|sums| sums.pieces > 1)?;
             let spread = sums.side_by_side(*op, threads)?;
-            (taken(*op, &sums) && is_read_late(load, operations)).then(|| Rows {
+            let late = is_behind_products(*op) && may_be_read_late(load, operations);
+            (late && taken(*op, &sums)).then(|| Rows {
                 load,
                 spread,
                 copy: sums.load_copy(),
@@ -125,8 +127,14 @@ pub(super) fn place_of_piece<'c>(
     Ok(at)
 }
 
+/// Whether a load stands behind the products whose results it is for: in front of them it is hidden, and `tile-load-early` has found registers for it.
+fn is_behind_products(load: IrOp) -> bool {
+    let mut behind = std::iter::successors(next_operation(load), |op| next_operation(*op));
+    !behind.any(multiplies)
+}
+
 /// Whether what a load reads is still there when its result is stored: nothing writes the tensor but a store of the same tile behind it.
-fn is_read_late<'c>(load: tile::Load<'c>, operations: &[IrOp<'c>]) -> bool {
+fn may_be_read_late<'c>(load: tile::Load<'c>, operations: &[IrOp<'c>]) -> bool {
     let tensor = tensor_of(load.view());
     let writes = |op: &IrOp<'c>| accessed(*op).and_then(|_| tile::written_view(*op));
     let mut written = operations.iter().filter_map(|op| Some((op, writes(op)?)));
