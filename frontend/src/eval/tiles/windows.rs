@@ -112,12 +112,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let place = |this: &mut Self, of: Vec<Value<'c, 'a>>| {
             let mut at = Vec::new();
             if images == 1 {
-                at.push(of[0].clone());
+                at.push(this.part(BinaryOp::Add, &of[0], &of[modes + 2], span)?);
             }
             for mode in 1..=modes {
                 at.push(this.part(BinaryOp::Add, &of[mode], &of[modes + 2 + mode], span)?);
             }
-            at[0] = this.part(BinaryOp::Add, &at[0], &of[modes + 2], span)?;
+            if images == 0 {
+                at[0] = this.part(BinaryOp::Add, &at[0], &of[modes + 2], span)?;
+            }
             at.push(of[modes + 1].clone());
             let inside = at.iter().cloned().zip(extents.iter().cloned()).collect();
             Ok(Element { at, inside })
