@@ -20,7 +20,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, 
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::{BY_ELEMENT, TileType};
 use melior::Context;
-use melior::ir::{Attribute, ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 
 /// Transposes the loads of every kernel of the module.
 pub fn transpose_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -43,9 +43,10 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
         return;
     }
     let load = loaded.op();
-    let (view, &[row, column]) = (loaded.view(), &loaded.at()[..]) else {
+    let view = loaded.view();
+    if loaded.at().len() != 2 {
         return;
-    };
+    }
     // Beside the view, so that loops that load ahead have it before them.
     let place = match defining_op(view) {
         Some(op) => next_operation(op),
@@ -58,19 +59,26 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
         return;
     };
     ir.insertion = Insertion::Before(next_operation(load).unwrap_or(transpose));
-    let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints"]);
-    attrs.extend(offsets_exchanged(&ir, load));
-    let tile = ir.value(
-        TileOp::Load,
-        &[view, column, row],
-        &attrs,
-        transposed.r#type(),
-    );
+    let tile = load_exchanged(&ir, loaded, view, transposed.r#type());
     replace_all_uses(transposed, tile);
     erase(transpose);
     if alone {
         erase(load);
     }
+}
+
+/// The tile of a load, of two axes, from the view with its modes exchanged.
+fn load_exchanged<'c>(
+    ir: &OpBuilder<'c>,
+    load: tile::Load<'c>,
+    view: IrValue<'c>,
+    ty: Type<'c>,
+) -> IrValue<'c> {
+    let mut attrs = attributes(load.op(), &["fill", "copy", "swizzle", "hints"]);
+    attrs.extend(offsets_exchanged(ir, load.op()));
+    let at = load.at().into_iter().rev();
+    let operands: Vec<IrValue<'c>> = std::iter::once(view).chain(at).collect();
+    ir.value(TileOp::Load, &operands, &attrs, ty)
 }
 
 /// A tile of the sums of a product that is transposed for its store is stored to the transposed view, from the registers in which the
@@ -142,13 +150,8 @@ fn as_it_lies<'c>(context: &'c Context, value: IrValue<'c>) -> Option<IrValue<'c
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
     if let Some(load) = tile::Load::of(op) {
-        let &[row, column] = &load.at()[..] else {
-            return None;
-        };
         let view = exchanged(&ir, load.view(), OF_TENSOR).ok()?;
-        let mut attrs = attributes(op, &["fill", "copy", "swizzle", "hints"]);
-        attrs.extend(offsets_exchanged(&ir, op));
-        return Some(ir.value(TileOp::Load, &[view, column, row], &attrs, ty));
+        return Some(load_exchanged(&ir, load, view, ty));
     }
     let inputs: Vec<IrValue<'c>> = match TileOp::of(op)? {
         TileOp::Map | TileOp::Broadcast => operands_of(op)
