@@ -210,7 +210,9 @@ impl<'c> Partition<'c> {
         let by_rows = self.blocks == 1 && numbers.len() as i64 * count > READ_BY_ALL;
         let parts = match by_rows {
             true => {
-                self.combine_rows(buffer, (to.tile.size(), count), (elem, combine))?;
+                // Of a block with roles those that share the tile.
+                let threads = from.layout.threads().min(self.threads);
+                self.combine_rows(buffer, threads, (to.tile.size(), count), (elem, combine))?;
                 self.meet(Among::Block);
                 1
             }
@@ -226,15 +228,16 @@ impl<'c> Partition<'c> {
         Ok(())
     }
 
-    /// Each thread combines the parts of some rows, and leaves the result as the first one.
+    /// Each of so many threads combines the parts of some rows, and leaves the result as the first one.
     fn combine_rows(
         &mut self,
         buffer: IrValue<'c>,
+        threads: i64,
         (rows, parts): (i64, i64),
         (elem, combine): (Elem, ArithOp),
     ) -> Result<(), SemError> {
         let thread = self.thread();
-        for first in (0..rows).step_by(self.threads as usize) {
+        for first in (0..rows).step_by(threads as usize) {
             let offset = self.ir.constant(first, "i32");
             let operands = [thread, offset];
             let row = self
@@ -247,7 +250,7 @@ impl<'c> Partition<'c> {
                 this.ir.op(CuteOp::MemrefStore, &operands, &[], &[]);
                 Ok(())
             };
-            if first + self.threads <= rows {
+            if first + threads <= rows {
                 act(self)?;
                 continue;
             }
