@@ -8,9 +8,9 @@ use super::known_ops::checked_ops;
 use super::load_early::{OTHERS, multiplies};
 use super::pingpong::in_turn;
 use super::registers::{for_bits, of_thread};
-use super::result_store::{ByMap, accessed, is_of_tile};
+use super::result_store::{ByMap, may_be_read_late};
 use super::specialize_warps::is_accumulated;
-use super::types::{is_by_descriptor, mma_of, tensor_of, tile_of};
+use super::types::{is_by_descriptor, mma_of, tile_of};
 use crate::passes::ir_utils::{
     block_of, blocks, function_block_size, operations, same_block, users,
 };
@@ -82,14 +82,8 @@ pub(super) fn by_map<'c>(
     let by = ByMap::at(load, of.result(), function, all)?;
     by.tensor_box.load(&by.sums.buffer).ok()?;
     issuable(load, &by.tensor_box, function).ok()?;
-    let tensor = tensor_of(of.view())?;
-    for op in all.iter().copied().filter(|op| accessed(*op).is_some()) {
-        let Some(written) = tile::written_view(op) else {
-            continue;
-        };
-        if tensor_of(written)? == tensor && !is_of_tile(load, op) {
-            return None;
-        }
+    if !may_be_read_late(of, all) {
+        return None;
     }
     let multiplied = users(of.result()).into_iter().any(|user| {
         let spread = tile::ConvertLayout::of(user).map(tile::ConvertLayout::result);

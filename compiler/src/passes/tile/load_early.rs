@@ -7,7 +7,7 @@ use super::access_width::vector_along;
 use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
 use super::pingpong::in_turn;
-use super::registers::{for_bits, of_thread, peak_with};
+use super::registers::{REGISTER_BITS, for_bits, of_thread, peak_with};
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::control_flow::is_loop;
@@ -23,9 +23,6 @@ use cutec_dialects::tile::{TileLayout, TileType};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashSet;
-
-/// Bits of a register.
-const REGISTER_BITS: i64 = 32;
 
 /// Registers of a thread that addresses, indices and predicates are left.
 pub(super) const OTHERS: i64 = 32;

@@ -48,9 +48,12 @@ pub(super) fn of_thread(function: IrOp, threads: i64, target: &Target) -> i64 {
     }
 }
 
+/// Bits of a register.
+pub(super) const REGISTER_BITS: i64 = 32;
+
 /// Registers for so many bits.
 pub(super) fn for_bits(bits: i64) -> i64 {
-    (bits + 31) / 32
+    (bits + REGISTER_BITS - 1) / REGISTER_BITS
 }
 
 /// The most that is held at one place of a kernel.

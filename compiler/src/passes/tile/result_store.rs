@@ -275,6 +275,18 @@ pub(super) fn is_of_tile<'c>(load: IrOp<'c>, store: IrOp<'c>) -> bool {
         && is_behind().any(|op| op == store)
 }
 
+/// Whether what a load reads is still there when the result that it is for is stored: nothing writes the tensor but a store of the same tile behind it.
+pub(super) fn may_be_read_late<'c>(load: tile::Load<'c>, operations: &[IrOp<'c>]) -> bool {
+    let Some(tensor) = tensor_of(load.view()) else {
+        return false;
+    };
+    let writing = operations.iter().filter(|op| accessed(**op).is_some());
+    let mut written = writing.filter_map(|op| Some((*op, tile::written_view(*op)?)));
+    written.all(|(op, view)| {
+        tensor_of(view).is_some_and(|of| of != tensor) || is_of_tile(load.op(), op)
+    })
+}
+
 /// Whether two stores write tiles of one shape which share no element: along some axis their places differ by a number that is known. In a loop
 /// one may write in a round what the other writes in another one.
 fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {

@@ -48,11 +48,7 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
         return;
     }
     // Beside the view, so that loops that load ahead have it before them.
-    let place = match defining_op(view) {
-        Some(op) => next_operation(op),
-        None => first_of_block(view),
-    };
-    let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(load)));
+    let mut ir = OpBuilder::new(context, Insertion::Before(behind(view).unwrap_or(load)));
     ir.location = load.location();
     // Of a view whose modes do not stand apart the tile is transposed, not the view.
     let Ok(view) = exchanged(&ir, view, OF_TENSOR) else {
@@ -64,6 +60,14 @@ fn load_transposed<'c>(context: &'c Context, transpose: IrOp<'c>) {
     erase(transpose);
     if alone {
         erase(load);
+    }
+}
+
+/// The operation behind what gives a value.
+fn behind<'c>(value: IrValue<'c>) -> Option<IrOp<'c>> {
+    match defining_op(value) {
+        Some(op) => next_operation(op),
+        None => first_of_block(value),
     }
 }
 
@@ -94,11 +98,7 @@ pub(super) fn store_transposed<'c>(context: &'c Context, store: IrOp<'c>) {
     if transposes(stored.value()) != Some(true) {
         return;
     }
-    let place = match defining_op(view) {
-        Some(op) => next_operation(op),
-        None => first_of_block(view),
-    };
-    let mut ir = OpBuilder::new(context, Insertion::Before(place.unwrap_or(store)));
+    let mut ir = OpBuilder::new(context, Insertion::Before(behind(view).unwrap_or(store)));
     ir.location = store.location();
     let Ok(view) = exchanged(&ir, view, OF_TENSOR) else {
         return;

@@ -2,7 +2,7 @@
 //!
 //! `tile-load-early` moves such a vector in front of the products, into registers that it has as a whole, as far as there are any. What stands
 //! behind them is loaded for one piece while the one before is stored.
-use super::super::coordinate::{Coordinate, number};
+use super::super::coordinate::Coordinate;
 use super::super::load_early::writes;
 use super::super::types::{tensor_of, tile_of};
 use super::emit::Emit;
@@ -11,7 +11,7 @@ use crate::passes::ir_utils::{clone, defining_op, erase, next_operation, set_ope
 use crate::passes::remark;
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ArithOp, TileOp, tile};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileType;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -79,14 +79,11 @@ impl<'c> Columns<'c> {
         (at, pieces): (i64, i64),
         piece: &TileType,
     ) -> Result<IrValue<'c>, SemError> {
-        let places = self.load.at();
-        let (axis, place) = (places.len() - 1, places[places.len() - 1]);
-        let tile = number(&emit.ir, place)?;
-        let count = |number: i64| emit.ir.constant_of(number, tile.r#type());
-        let before = emit.binary(ArithOp::Muli, tile, count(pieces));
-        let place = emit.binary(ArithOp::Addi, before, count(at));
+        let places = emit.place_of_piece(self.load.at(), (at, pieces))?;
         let again = of_piece(emit, self.load.op(), piece)?;
-        set_operand(again, 1 + axis, place);
+        for (axis, place) in places.into_iter().enumerate() {
+            set_operand(again, 1 + axis, place);
+        }
         Ok(result_of(again, 0))
     }
 

@@ -1,4 +1,5 @@
 //! Operations of the cute level that roles are made of.
+use super::super::coordinate::{narrowed, number};
 use super::super::emits::Emits;
 use super::super::insert_barriers::TILES_OF_LAUNCH;
 use super::super::types::view_of;
@@ -94,6 +95,21 @@ impl<'c> Emit<'c> {
         let coord = self.ir.value(CuteOp::MakeCoord, &[part], &[], coord);
         let tile = self.constant(Val::int_tuple(extents))?;
         self.cute(CuteOp::LocalTile, &[buffer, tile, coord], &Attrs::default())
+    }
+
+    /// The coordinate of a piece of so many, of the columns of a tile at another one: the last axis is theirs.
+    pub fn place_of_piece(
+        &self,
+        mut at: Vec<IrValue<'c>>,
+        (piece, pieces): (i64, i64),
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        if let ([.., column], true) = (&mut at[..], pieces > 1) {
+            let counted = narrowed(&self.ir, number(&self.ir, *column)?);
+            let pieces = self.ir.constant(pieces, "i32");
+            let first = self.binary(ArithOp::Muli, counted, pieces);
+            *column = self.binary(ArithOp::Addi, first, self.ir.constant(piece, "i32"));
+        }
+        Ok(at)
     }
 
     /// Barriers in shared memory.

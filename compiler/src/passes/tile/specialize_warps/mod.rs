@@ -26,6 +26,7 @@ mod elements;
 mod emit;
 mod epilogue;
 mod gather;
+mod groups;
 mod producer;
 mod queue;
 mod residual;
@@ -426,8 +427,8 @@ fn of_function<'c>(
         });
         body.map_err(illegal)?;
     }
-    let by_map = results.iter().any(StoredResult::leaves_by_map);
-    if by_map {
+    let waits = results.iter().any(StoredResult::leaves_by_map);
+    if waits {
         results::wait_for_reads(&mut emit, of_results.first, 0).map_err(illegal)?;
     }
     let last = emit.ir.op(ScfOp::Yield, &[], &[], &[]);
@@ -449,7 +450,7 @@ fn of_function<'c>(
         passed.map_err(illegal)?;
     }
     let read = (&epilogue[..], residual.as_ref(), rows.as_ref());
-    results::emit(&mut emit, &results, read, &rings, of_results).map_err(illegal)?;
+    groups::emit(&mut emit, &results, read, &rings, of_results).map_err(illegal)?;
     for op in operations(body) {
         if Some(op) == begin {
             break;
@@ -457,7 +458,7 @@ fn of_function<'c>(
         if TileOp::Grid.is(op) {
             erase(op);
         } else if !shared.contains(&operation_key(op)) {
-            let end = rest_end.unwrap_or_else(|| match by_map {
+            let end = rest_end.unwrap_or_else(|| match waits {
                 false => last,
                 // In front of what waits for the results.
                 true => operations(rest_block)

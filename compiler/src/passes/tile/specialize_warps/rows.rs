@@ -3,17 +3,16 @@
 //! In front of the products there were no registers for it. Behind them threads would wait for parts of many sectors, as their sums lie. So they load rows of a piece side by side
 //! while the piece before it is computed, write them to the buffer of the result, and read there what belongs to their sums, which the result
 //! is written over.
-use super::super::coordinate::{self, narrowed};
 use super::super::load_early::multiplies;
-use super::super::result_store::{InPieces, accessed, is_of_tile};
-use super::super::types::tensor_of;
+use super::super::result_store::{InPieces, may_be_read_late};
 use super::emit::Emit;
 use super::epilogue::read_piece;
-use super::results::{Group, StoredResult};
+use super::groups::Group;
+use super::results::StoredResult;
 use crate::passes::ir_utils::{attributes, next_operation};
 use crate::passes::remark;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
-use cutec_dialects::ops::{ArithOp, TileOp, tile};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout};
 use cutec_dialects::value::Val;
@@ -41,24 +40,27 @@ impl<'c> Rows<'c> {
         results: &[StoredResult<'c>],
         threads: i64,
     ) -> Result<Option<Self>, SemError> {
-        let groups = Group::all(results)?;
-        let taken = |load: IrOp<'c>, sums: &InPieces| {
-            let mut groups = groups.iter().filter(|group| group.takes(load));
-            groups.any(|group| group.has_buffers_of(sums))
-        };
-        let mut others = operations.iter().filter(|op| !by_map.contains(op));
-        Ok(others.find_map(|op| {
+        let others = operations.iter().filter(|op| !by_map.contains(op));
+        let late = others.filter_map(|op| {
             let load = tile::Load::of(*op).filter(|load| load.fill().is_none())?;
             let sums = InPieces::of_narrow(*op, operations).filter(|sums| sums.pieces > 1)?;
-            let spread = sums.side_by_side(*op, threads)?;
             let late = is_behind_products(*op) && may_be_read_late(load, operations);
-            (late && taken(*op, &sums)).then(|| Rows {
+            let spread = sums.side_by_side(*op, threads).filter(|_| late)?;
+            Some(Rows {
                 load,
                 spread,
                 copy: sums.load_copy(),
                 sums,
             })
-        }))
+        });
+        for rows in late {
+            let groups = Group::all(results)?;
+            let mut taking = groups.iter().filter(|group| group.takes(rows.load()));
+            if taking.any(|group| group.has_buffers_of(&rows.sums)) {
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
     }
 
     pub fn load(&self) -> IrOp<'c> {
@@ -88,7 +90,7 @@ impl<'c> Rows<'c> {
             return Ok(None);
         }
         let ir = &emit.ir;
-        let at = place_of_piece(emit, self.load.at(), (number, self.sums.pieces))?;
+        let at = emit.place_of_piece(self.load.at(), (number, self.sums.pieces))?;
         let operands = [&[self.load.view()], &at[..]].concat();
         let attrs = attributes(self.load(), &["hints", BY_ELEMENT]);
         let piece = self.sums.piece.clone().with_layout(self.spread.clone());
@@ -112,34 +114,8 @@ impl<'c> Rows<'c> {
     }
 }
 
-/// The coordinate of a piece of so many, of the columns of a tile at another one.
-pub(super) fn place_of_piece<'c>(
-    emit: &Emit<'c>,
-    mut at: Vec<IrValue<'c>>,
-    (number, pieces): (i64, i64),
-) -> Result<Vec<IrValue<'c>>, SemError> {
-    let ir = &emit.ir;
-    if let ([.., column], true) = (&mut at[..], pieces > 1) {
-        let counted = narrowed(ir, coordinate::number(ir, *column)?);
-        let first = emit.binary(ArithOp::Muli, counted, ir.constant(pieces, "i32"));
-        *column = emit.binary(ArithOp::Addi, first, ir.constant(number, "i32"));
-    }
-    Ok(at)
-}
-
 /// Whether a load stands behind the products whose results it is for: in front of them it is hidden, and `tile-load-early` has found registers for it.
 fn is_behind_products(load: IrOp) -> bool {
     let mut behind = std::iter::successors(next_operation(load), |op| next_operation(*op));
     !behind.any(multiplies)
-}
-
-/// Whether what a load reads is still there when its result is stored: nothing writes the tensor but a store of the same tile behind it.
-fn may_be_read_late<'c>(load: tile::Load<'c>, operations: &[IrOp<'c>]) -> bool {
-    let tensor = tensor_of(load.view());
-    let writes = |op: &IrOp<'c>| accessed(*op).and_then(|_| tile::written_view(*op));
-    let mut written = operations.iter().filter_map(|op| Some((op, writes(op)?)));
-    tensor.is_some()
-        && written.all(|(op, view)| {
-            tensor_of(view).is_some_and(|of| Some(of) != tensor) || is_of_tile(load.op(), *op)
-        })
 }
