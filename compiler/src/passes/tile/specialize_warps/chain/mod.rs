@@ -109,6 +109,11 @@ impl<'c> Chain<'c> {
         let of_body = |ring: &Ring<'c>| ring.of_loop == Some(of) && !ring.beside;
         let own = (0..rings.len()).filter(|ring| of_body(&rings[*ring]));
         let own: Vec<usize> = own.filter(|ring| *ring != last_ring).collect();
+        // The stages of the others are released behind the first products, so nothing else reads them.
+        let mut held = own.iter().flat_map(|ring| &rings[*ring].copies);
+        if held.any(|copy| copy.has_others) {
+            return None;
+        }
         let by_descriptors = first.iter().all(|dot| {
             let mma = mma_of(*dot).ok();
             mma.is_some_and(|mma| {
