@@ -443,7 +443,30 @@ def convolutions(conv, wino, first):
 
             return launch, y
 
-        way = windows if by_windows else winograd if by_winograd else ours
+        # Columns that lie more than three apart are stored more slowly than their windows are gathered.
+        by_phases = ELEMENTS.narrow and stepped and stride[-1] <= 3
+
+        def phases(x, w):
+            y = empty(*f(x.to("meta"), w.to("meta"), **options).shape)
+            whole = lambda shape, one: (*[one] * (3 - rank), *shape)
+            reach = [padding[-1] - (e * dilation[-1] + padding[-1] * (stride[-1] - 1)) // stride[-1] for e in (0, filters[-1] - 1)]
+            offsets = filters[-1] if dilation[-1] >= stride[-1] else reach[0] - reach[1] + 1
+            bo = 64 if outputs % 64 == 0 and stride[-1] <= 2 else 32
+            z = empty(x.shape[0], *whole(x.shape[2:], 1), channels)
+            g = empty(-(-outputs // bo) * bo * stride[-1], elements // filters[-1] * offsets, channels)
+            parameters = dict(filter=whole(filters, 1), step=whole(stride, 1), pad=whole(padding, 0), dilation=whole(dilation, 1), bo=bo)
+            turn = first.channels_last.specialize(align=math.gcd(math.prod(x.shape[2:]), 8))
+            pack = first.filters_of_phases.specialize(groups=groups, **parameters)
+            kernel = first.conv3d_transposed_first.specialize(**parameters, blocks=4 if bo * stride[-1] <= 64 else 2)
+
+            def launch():
+                pack(w.flatten(2), g)
+                turn(x.flatten(2), z.view(x.shape[0], -1, channels))
+                kernel(z, g, y.view(*y.shape[:2], *whole(y.shape[2:], 1)))
+
+            return launch, y
+
+        way = windows if by_windows else phases if by_phases else winograd if by_winograd else ours
         return Case(name, lambda: (normal(*x_shape), normal(*f_shape) / (channels // groups * elements) ** 0.5),
                     lambda x, w: f(x, w, **options), way, bound=1e-4 if by_winograd else 2e-5,
                     exact=lambda got, x, w: (got[:1], f(x[:1].double(), w.double(), **options)))

@@ -226,6 +226,11 @@ fn index_notation_means_what_it_says() {
          assert_close(sum(i, k) { a[i, k] }, sum(i) { sum(k) { a[i, k] } }, rtol = 1e-12);",
     );
     // The reduced index is not the last one: elements are copied into another order.
+    // Names of a tuple's parts are not known to each other.
+    passes(
+        "let x = iota<f32>(4, 6);
+         assert_eq(x[i, j], { let (a, (b, _)) = (i, (j, 7)); let (a, b) = (b, a); 6 * b + a });",
+    );
     passes(
         "let x = iota<f32>(2, 3, 4);
          assert_eq(sum(j) { x[i, j, k] }, 36 * i + 12 + 3 * k);

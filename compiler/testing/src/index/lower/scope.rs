@@ -8,7 +8,8 @@ use crate::builtin;
 use crate::problem::{Stop, TestProblem};
 use crate::value::{Kind, Value};
 use cutec_frontend::ast::{
-    Arg, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, IndexVar, Name, PatternKind, StmtKind,
+    Arg, Block, ElseBranch, Expr, ExprKind, Function, IfExpr, IndexVar, Name, Pattern, PatternKind,
+    StmtKind,
 };
 use cutec_frontend::source::Span;
 use std::sync::Arc;
@@ -341,6 +342,40 @@ impl Lowerer<'_> {
         Ok(wrap(lets, result?))
     }
 
+    /// What the names of a pattern are, of a tuple's parts those of its own; none of them is known to another.
+    fn bind(
+        &mut self,
+        pattern: &Pattern,
+        value: &Expr,
+        lets: &mut Vec<(usize, Node)>,
+        bound: &mut Vec<(Arc<str>, Binding)>,
+    ) -> Result<(), Stop> {
+        match (&pattern.kind, &*value.kind) {
+            (PatternKind::Name(name), _) => {
+                let binding = match self.whole_tensor(value)? {
+                    Some(value) => Binding::Value(value),
+                    None => {
+                        let value = self.expr(value)?;
+                        self.let_slot(value, lets)
+                    }
+                };
+                bound.push((Arc::clone(&name.node), binding));
+                Ok(())
+            }
+            (PatternKind::Wildcard, _) => self.expr(value).map(drop),
+            (PatternKind::Tuple(patterns), ExprKind::Tuple(values))
+                if patterns.len() == values.len() =>
+            {
+                let mut parts = patterns.iter().zip(values);
+                parts.try_for_each(|(pattern, value)| self.bind(pattern, value, lets, bound))
+            }
+            _ => Err(TestProblem::NotHere {
+                what: "a pattern of another shape than its value in index notation",
+            }
+            .at(pattern.span)),
+        }
+    }
+
     fn block_inside(
         &mut self,
         block: &Block,
@@ -349,20 +384,9 @@ impl Lowerer<'_> {
         for stmt in &block.stmts {
             match &stmt.kind {
                 StmtKind::Let(parts) => {
-                    let PatternKind::Name(name) = &parts.pattern.kind else {
-                        return Err(TestProblem::NotHere {
-                            what: "a pattern in index notation",
-                        }
-                        .at(parts.pattern.span));
-                    };
-                    let binding = match self.whole_tensor(&parts.value)? {
-                        Some(value) => Binding::Value(value),
-                        None => {
-                            let value = self.expr(&parts.value)?;
-                            self.let_slot(value, lets)
-                        }
-                    };
-                    self.scopes.push((Arc::clone(&name.node), binding));
+                    let mut bound = Vec::new();
+                    self.bind(&parts.pattern, &parts.value, lets, &mut bound)?;
+                    self.scopes.extend(bound);
                 }
                 StmtKind::Return(Some(value)) => return self.expr(value),
                 _ => {
