@@ -4,15 +4,17 @@
 //! `convert-cute-to-gpu`, which sees the buffer of every address that it makes, leaves two attributes on the
 //! function: `cute.smem_buffers`, for each buffer its offset, its bytes, where it is allocated and its name, and
 //! `cute.smem_accesses`, for each position its buffers by their index. They become a part of the ABI, from which
-//! the simulator takes them. The promise: what an instruction at a position accesses is one of its buffers.
-use super::ir_utils::set_attribute;
+//! the simulator takes them. The promise: what an instruction at a position accesses is one of its buffers,
+//! whichever of two positions LLVM leaves to an instruction that it makes of two ([`share_loads`]).
+use super::ir_utils::{collect_nested, set_attribute};
 use crate::codegen::messages::{Place, place};
 use cutec_abi::{Position, SmemAbi, SmemBuffer};
-use cutec_dialects::builder::{IrOp, integer_value, string_value};
+use cutec_dialects::builder::{IrOp, integer_value, operands_of, string_value};
+use cutec_dialects::ops::{ArithOp, LlvmOp, VectorOp};
 use melior::ir::attribute::{ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Attribute, AttributeLike, Location};
+use melior::ir::{Attribute, AttributeLike, Location, Type, ValueLike};
 use melior::{Context, StringRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -70,6 +72,7 @@ impl<'c> SmemMap<'c> {
                 known.insert(buffer);
             }
         }
+        share_loads(context, function, &mut places);
         let accesses = places.into_iter().map(|((file, line, column), buffers)| {
             let at = Place { file, line, column };
             let mut entry = vec![location_attribute(context, &at)];
@@ -79,6 +82,43 @@ impl<'c> SmemMap<'c> {
         let accesses: Vec<Attribute> = accesses.collect();
         set_attribute(function, BUFFERS, array(&buffers));
         set_attribute(function, ACCESSES, array(&accesses));
+    }
+}
+
+/// Lets positions that take what is loaded from shared memory access the buffers of these loads: instruction selection makes one of a load and
+/// the cast of its bits, also of one that a piece of assembly takes, at the position of the latter.
+fn share_loads<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    places: &mut BTreeMap<(String, u32, u32), BTreeSet<usize>>,
+) {
+    let mut operations = Vec::new();
+    collect_nested(function, &mut operations);
+    let shared = Type::parse(context, "!llvm.ptr<3>");
+    let loads = |op: &IrOp<'c>| {
+        LlvmOp::Load.is(*op) && operands_of(*op).next().map(|from| from.r#type()) == shared
+    };
+    let takes = |op: &IrOp<'c>| {
+        let casts =
+            LlvmOp::Bitcast.is(*op) || ArithOp::Bitcast.is(*op) || VectorOp::Bitcast.is(*op);
+        casts || LlvmOp::InlineAsm.is(*op) && op.operand_count() > 0
+    };
+    let places_of = |which: &dyn Fn(&IrOp<'c>) -> bool| {
+        let mut seen = HashSet::new();
+        let found = operations.iter().filter(|op| which(op));
+        let found = found.filter(|op| seen.insert(op.location().to_raw().ptr as usize));
+        let found = found.filter_map(|op| place(op.location()));
+        found
+            .map(|at| (at.file, at.line, at.column))
+            .collect::<Vec<_>>()
+    };
+    let loaded = places_of(&loads);
+    let loaded = loaded.iter().filter_map(|at| places.get(at));
+    let loaded: BTreeSet<usize> = loaded.flatten().copied().collect();
+    for at in places_of(&takes) {
+        if let Some(known) = places.get_mut(&at) {
+            known.extend(&loaded);
+        }
     }
 }
 
