@@ -101,10 +101,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     Some("ceil_div") => AbiExpr::CeilDiv,
                     Some("min") => AbiExpr::Min,
                     Some("max") => AbiExpr::Max,
-                    _ => return self.not_abi(expr),
+                    _ => return self.computed(expr, signature),
                 };
                 let [a, b] = args.as_slice() else {
-                    return self.not_abi(expr);
+                    return self.computed(expr, signature);
                 };
                 let (a, b) = (
                     self.abi_expr(&a.value, signature),
@@ -113,14 +113,35 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 make(Box::new(a?), Box::new(b?))
             }
             ExprKind::Name(name) => return self.unknown_name(name, expr.span),
-            _ => return self.not_abi(expr),
+            _ => return self.computed(expr, signature),
         };
-        if made.depth() > MAX_DEPTH {
-            let message = "this nests too deeply for what the host computes at launch";
-            let label = format!("more than {MAX_DEPTH} operations, each of the one before");
-            return self.error(codes::BAD_KERNEL, expr.span, message, label);
+        self.not_too_deep(made, expr)
+    }
+
+    /// Of functions, and whatever else a thread could compute.
+    fn computed(&mut self, expr: &'a Expr, signature: &mut Signature<'a>) -> Result<AbiExpr> {
+        match self.at_launch(expr, signature)? {
+            Some(made) => self.not_too_deep(made, expr),
+            None => self.not_abi(expr),
         }
-        Ok(made)
+    }
+
+    fn not_too_deep(&mut self, made: AbiExpr, expr: &'a Expr) -> Result<AbiExpr> {
+        if made.depth() <= MAX_DEPTH {
+            return Ok(made);
+        }
+        let message = "this nests too deeply for what the host computes at launch";
+        let label = format!("more than {MAX_DEPTH} operations, each of the one before");
+        self.error(codes::BAD_KERNEL, expr.span, message, label)
+    }
+
+    /// Makes symbols of the integer parameters that an expression names.
+    pub(super) fn symbols_in(&mut self, expr: &Expr, signature: &mut Signature<'a>) {
+        if let Some(name) = expr.as_name() {
+            self.symbol_for(name, signature);
+        }
+        let mut visit = |child: &Expr| self.symbols_in(child, signature);
+        expr.kind.for_each_child(&mut visit, &mut |_| {});
     }
 
     /// Reports a promise that holds for no launch.
@@ -132,7 +153,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     fn not_abi<T>(&mut self, expr: &'a Expr) -> Result<T> {
         let message = "the host cannot compute this at launch";
-        let label = "expected extents and integers with + - * / %, comparisons, ceil_div, min, max";
+        let label = "expected extents and integers with + - * / %, comparisons, ceil_div, min, max, select, and functions of these";
         let diagnostic = Diagnostic::error(codes::BAD_KERNEL, expr.span, message, label);
         let named = |name: &Arc<str>| crate::elsewhere::names::here(name);
         let help = match &*expr.kind {

@@ -29,6 +29,7 @@ mod abi;
 mod annotations;
 mod arith;
 mod assign;
+mod at_launch;
 mod bounds;
 pub mod builtins;
 mod call;

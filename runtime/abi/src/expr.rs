@@ -233,7 +233,8 @@ impl AbiExpr {
         }
     }
 
-    fn operands(&self) -> Option<(&AbiExpr, &AbiExpr)> {
+    /// The two expressions of an operation; `None` of a constant or a symbol.
+    pub fn operands(&self) -> Option<(&AbiExpr, &AbiExpr)> {
         match self {
             AbiExpr::Const(_) | AbiExpr::Symbol(_) => None,
             AbiExpr::Add(lhs, rhs)
