@@ -10,6 +10,7 @@ pub mod delay_reductions;
 mod emits;
 mod epilogue_load;
 mod exchange_factors;
+pub mod forward_variables;
 mod gathers;
 pub mod hoist_loads;
 pub mod insert_barriers;
@@ -59,7 +60,12 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 20] = [
+pub const PASSES: [PassEntry; 21] = [
+    PassEntry {
+        name: "tile-forward-variables",
+        summary: "Takes what was assigned to variables of numbers for what they hold",
+        run: forward_variables::forward_variables,
+    },
     PassEntry {
         name: "tile-speculate",
         summary: "Computes both sides of branches that only compute integers",

@@ -16,7 +16,7 @@ use melior::Context;
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 
 /// Operations of a branch that are computed whether it is taken or not.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 
 /// Makes selects of short branches in every kernel of the module.
 ///
@@ -53,7 +53,7 @@ fn is_short(op: IrOp) -> bool {
 }
 
 /// Whether an operation may be computed where the program does not ask for it.
-fn is_safe(op: IrOp) -> bool {
+pub(super) fn is_safe(op: IrOp) -> bool {
     use ArithOp::{Ceildivsi, Ceildivui, Divsi, Divui, Floordivsi, Remsi, Remui};
     let divides = [Ceildivsi, Ceildivui, Divsi, Divui, Floordivsi, Remsi, Remui];
     let computes = match Op::of(op) {
