@@ -16,13 +16,14 @@ use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, uses};
+use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
 use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
-use cutec_dialects::target::{BLOCK_SIZES, Feature, Target, WARPGROUP};
+use cutec_dialects::target::{BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, registers_of_thread};
 use cutec_dialects::tile::cost_model::warpgroups_of_product;
 use cutec_dialects::tile::{Precision, TileType};
 use cutec_dialects::types::tiled_mma;
@@ -36,6 +37,11 @@ use melior::ir::operation::OperationLike;
 pub(in crate::passes) const REASON: &str = "cute.reason";
 /// Rows of an instruction.
 const ROWS: i64 = 64;
+/// Registers of a thread for a factor of an instruction that is in registers.
+const A_REGISTERS: i64 = 4;
+/// Registers that ptxas keeps beside the sums and the factor of an instruction, of those that a thread begins with, whatever `setmaxnreg`
+/// gives it: with fewer it refuses the instruction (C7602, ptxas 13.5).
+const BESIDE_INSTRUCTION: i64 = 26;
 /// Of so many columns are multiples what warpgroups beside each other have.
 const BESIDE: i64 = 32;
 /// How long rows of k are whose parts are made in shared memory, and the most sums of a tile: a thread has as many again that are
@@ -380,6 +386,8 @@ fn split<'c>(
             "{warpgroups} warpgroups and one that loads are more threads than a block has"
         ));
     }
+    let multiplying = warpgroups * WARPGROUP * pingpong::in_turn(function);
+    let there = registers_of_thread(multiplying + WARP, min_blocks(function));
     let of = |product: &Product<'c>| {
         let ([m, n, k], slices) = (product.shape, product.slices);
         let cannot = || {
@@ -410,7 +418,7 @@ fn split<'c>(
             if m % (ROWS * rows) != 0 || n % (part * columns) != 0 {
                 return None;
             }
-            let atom = widest(n / columns, product)?;
+            let atom = widest(n / columns, product, there)?;
             let along_k = slices::atoms_of(slices, rows * columns);
             let atoms = [(rows, 1), (columns, rows), along_k];
             let atoms =
@@ -438,11 +446,18 @@ fn reads(mma: &Val, product: &Product) -> bool {
     })
 }
 
-/// The instruction of the most columns that divide so many.
-fn widest(columns: i64, product: &Product) -> Option<MmaAtom> {
+/// The instruction of the most columns that divide so many, of those that threads can issue which begin with so many registers.
+fn widest(columns: i64, product: &Product, there: i64) -> Option<MmaAtom> {
+    let [_, _, sums] = product.types;
+    let factor = if product.a_in_registers {
+        A_REGISTERS
+    } else {
+        0
+    };
+    let takes = |width: i64| ROWS * width * sums.bits() / (32 * WARPGROUP) + factor;
     let widths = (1..=32).rev().map(|eights| 8 * eights);
     let mut atoms = widths
-        .filter(|width| columns % width == 0)
+        .filter(|width| columns % width == 0 && takes(*width) + BESIDE_INSTRUCTION <= there)
         .map(|width| atom(width as u32, product.types, product.a_in_registers));
     atoms.find(|atom| atom.verify().is_ok())
 }
