@@ -58,10 +58,13 @@ def Tile_GridOp : Tile_Op<"grid", [MemoryEffects<[MemWrite]>]> {
 }
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "The tile of a view in global memory at a coordinate; `fill` outside";
-  let description = "The coordinate counts tiles, along the axes `by_element` elements, also before the view and behind it.";
+  let description = [{
+    The coordinate counts tiles, along the axes `by_element` elements, also before the view and behind it. With `box`, the extents of the tile along the
+    modes of the view, modes side by side are one axis of the tile, the last of them the fastest.
+  }];
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, OptionalAttr<AnyAttr>:$fill,
     OptionalAttr<TypeAttr>:$copy, OptionalAttr<AnyAttr>:$swizzle, OptionalAttr<StrAttr>:$hints,
-    OptionalAttr<DenseI64ArrayAttr>:$by_element, OptionalAttr<DenseI64ArrayAttr>:$windows);
+    OptionalAttr<DenseI64ArrayAttr>:$by_element, OptionalAttr<DenseI64ArrayAttr>:$windows, OptionalAttr<DenseI64ArrayAttr>:$box);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$view `[` $at `]` attr-dict `:` type($view) `,` type($at) `->` type($result)";
 }
@@ -245,7 +248,7 @@ def Tile_CopyAsyncOp : Tile_Op<"copy_async", [MemoryEffects<[MemRead, MemWrite]>
   }];
   let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$stage,
     OptionalAttr<TypeAttr>:$copy, OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element,
-    OptionalAttr<DenseI64ArrayAttr>:$windows);
+    OptionalAttr<DenseI64ArrayAttr>:$windows, OptionalAttr<DenseI64ArrayAttr>:$box);
   let results = (outs Tile_Token:$token);
   let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $stage `]` attr-dict `:`
     type($view) `,` type($buffer) `,` type($at) }];

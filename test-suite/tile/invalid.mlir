@@ -463,3 +463,39 @@ func.func @gathered_divisors(%a: tensor<16x32xf16>, %buffer: !buffer, %stage: i3
   %0 = tile.gather_async %a, %buffer[%stage] {copy = !cute_nvgpu.atom.simt_async_copy<f16, cache = global, 128 b>, divisors = array<i64: 1, 0>} : tensor<16x32xf16>, !buffer
   return
 }
+
+// -----
+
+!cube = !cute.memref<f16, gmem, align<16>, "(8,16,64):(1024,64,1)">
+func.func @extents_of_box(%v: !cube, %i: i32) {
+  // expected-error@+1 {{expects `box` of 3 extents, as the view has modes, but got 2}}
+  %0 = tile.load %v[%i, %i, %i] {box = array<i64: 128, 64>} : !cube, i32, i32, i32 -> tensor<128x64xf16>
+  return
+}
+
+// -----
+
+!cube = !cute.memref<f16, gmem, align<16>, "(8,16,64):(1024,64,1)">
+func.func @axes_of_box(%v: !cube, %i: i32) {
+  // expected-error@+1 {{expects a tile whose axes are modes of `box` side by side, but got tensor<64x128xf16>}}
+  %0 = tile.load %v[%i, %i, %i] {box = array<i64: 8, 16, 64>} : !cube, i32, i32, i32 -> tensor<64x128xf16>
+  return
+}
+
+// -----
+
+!cube = !cute.memref<f16, gmem, align<16>, "(8,16,64):(1024,64,1)">
+func.func @coordinate_of_box(%v: !cube, %i: i32) {
+  // expected-error@+1 {{expects a coordinate for each of 3 axes, but got 2}}
+  %0 = tile.load %v[%i, %i] {box = array<i64: 8, 16, 64>} : !cube, i32, i32 -> tensor<128x64xf16>
+  return
+}
+
+// -----
+
+!cube = !cute.memref<f16, gmem, align<16>, "(8,16,64):(1024,64,1)">
+func.func @empty_box(%v: !cube, %i: i32) {
+  // expected-error@+1 {{expects positive extents as `box`}}
+  %0 = tile.load %v[%i, %i, %i] {box = array<i64: 0, 16, 64>} : !cube, i32, i32, i32 -> tensor<128x64xf16>
+  return
+}

@@ -6,8 +6,8 @@
 use super::{Reported, report};
 pub(super) use cutec_dialects::builder::defining_op;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, operation_key,
-    results_of, string_value,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, integer_array, integer_value, operands_of,
+    operation_key, results_of, string_value,
 };
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{ArithOp, GpuOp, LlvmOp};
@@ -277,6 +277,16 @@ pub(super) fn collect_nested<'c>(op: IrOp<'c>, found: &mut Vec<IrOp<'c>>) {
             }
         }
     }
+}
+
+/// What an operation and those in it use from outside.
+pub(super) fn captured<'c>(op: IrOp<'c>) -> Vec<IrValue<'c>> {
+    let mut all = vec![op];
+    collect_nested(op, &mut all);
+    let used = all
+        .into_iter()
+        .flat_map(|op| operands_of(op).collect::<Vec<_>>());
+    used.filter(|value| !is_inside(*value, op)).collect()
 }
 
 pub(super) fn set_attribute<'c>(op: IrOp<'c>, name: &str, attribute: melior::ir::Attribute<'c>) {

@@ -5,6 +5,7 @@
 //! follows from the [`cost_model`].
 pub mod cost_model;
 mod layout;
+mod merged;
 mod place;
 mod precision;
 mod recast;
@@ -13,6 +14,7 @@ mod windows;
 
 pub use crate::ops::TileOp;
 pub use layout::{Mode, SideBySide, TileLayout};
+pub use merged::{BOX, box_extents, modes_of_axes};
 pub use place::{BOUND, BY_ELEMENT, by_element};
 pub use precision::{PRECISION, Precision};
 pub use recast::Recast;

@@ -1,4 +1,5 @@
 //! When an operation of the `tile` dialect is legal.
+use super::merged::{BOX, box_extents, modes_of_axes};
 use super::windows::{WINDOWS, Windows};
 use super::{Precision, Recast, TRANSPOSED, TileType, place};
 use crate::elem::{Elem, Space};
@@ -497,11 +498,27 @@ fn on_view<'c: 'a, 'a>(
         }
         return place::check(op, first, &vec![false; coordinates]);
     }
-    if rank != tile.shape.len() {
-        return Err(format!(
-            "expects a tile of {rank} axes, as the view has, but got {}",
-            tile.shape.len()
-        ));
+    match box_extents(op)? {
+        Some(extents) => {
+            if extents.len() != rank {
+                return Err(format!(
+                    "expects `{BOX}` of {rank} extents, as the view has modes, but got {}",
+                    extents.len()
+                ));
+            }
+            if modes_of_axes(&extents, &tile.shape).is_none() {
+                return Err(format!(
+                    "expects a tile whose axes are modes of `{BOX}` side by side, but got {tile}"
+                ));
+            }
+        }
+        None if rank != tile.shape.len() => {
+            return Err(format!(
+                "expects a tile of {rank} axes, as the view has, but got {}",
+                tile.shape.len()
+            ));
+        }
+        None => {}
     }
     if coordinates != rank {
         return Err(format!(

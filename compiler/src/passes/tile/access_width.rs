@@ -5,7 +5,7 @@ use super::types::{fast_axis, view_of};
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::tile;
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::{TileType, WINDOWS};
+use cutec_dialects::tile::{BOX, TileType, WINDOWS};
 use melior::ir::operation::OperationLike;
 
 /// Bytes that the memory reads, writes and updates at once (`docs/performance.md`, "Atomic updates").
@@ -17,7 +17,10 @@ pub(super) const SECTOR: i64 = 32;
 pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
     // What a tensor map brings.
-    if access.attribute(WINDOWS).is_ok() {
+    if [WINDOWS, BOX]
+        .iter()
+        .any(|name| access.attribute(name).is_ok())
+    {
         return None;
     }
     let at = Coordinate::of(access).ok()?;

@@ -20,6 +20,7 @@ mod layout_classes;
 pub mod legalize_swizzle;
 pub mod load_early;
 pub mod lower_tokens;
+mod mapped_loads;
 pub mod matrix_copies;
 mod merge;
 mod multicast;

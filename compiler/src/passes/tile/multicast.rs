@@ -16,7 +16,7 @@ use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, integer_array, operation_key, result_of};
 use cutec_dialects::ops::{TileOp, cute, tile};
 use cutec_dialects::target::{Feature, Target};
-use cutec_dialects::tile::{Precision, WINDOWS};
+use cutec_dialects::tile::{BOX, Precision, WINDOWS};
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -122,8 +122,15 @@ impl Multicast {
 
 impl Share {
     fn of<'c>(copy: IrOp<'c>, function: IrOp<'c>, extents: [i64; 2]) -> Result<Self, String> {
-        if copy.attribute(WINDOWS).is_ok() {
-            return Err("windows are loaded by each block for itself".into());
+        let of_modes = [
+            (WINDOWS, "windows"),
+            (BOX, "tiles of several modes along an axis"),
+        ];
+        if let Some((_, what)) = of_modes
+            .iter()
+            .find(|(name, _)| copy.attribute(name).is_ok())
+        {
+            return Err(format!("{what} are loaded by each block for itself"));
         }
         let message = |(_, message): Failed<'c>| message;
         let varies = copy_varies(copy, function)?;

@@ -8,15 +8,17 @@ use super::coordinate::{Coordinate, extent, number, width_of};
 use super::emits::cute;
 use super::outside;
 use super::rewrite_loads::{rewrite_each, sole_load};
-use super::types::{adds_to, view_of};
-use crate::passes::Reported;
+use super::types::{adds_to, tile_of, view_of};
+use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
-    attributes, blocks, constant_of, erase, operations, parent, replace_all_uses, users,
+    attributes, blocks, constant_of, defining_op, erase, operations, parent, replace_all_uses,
+    users,
 };
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use crate::passes::{Reported, remark};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::tile::{BY_ELEMENT, TileType};
+use cutec_dialects::tile::{BOX, BY_ELEMENT, TileType, modes_of_axes};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::Tree;
@@ -63,6 +65,34 @@ fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
     replace_all_uses(reshaped, tile);
     erase(reshape);
     erase(load);
+}
+
+/// The load of a reshaped tile of which modes of the view side by side are an axis, where a tensor map can bring it to a product.
+pub(super) fn merged_load<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    reshape: IrOp<'c>,
+) -> Option<IrOp<'c>> {
+    let load = sole_load(reshape)?;
+    let reshaped = result_of(reshape, 0);
+    let from = tile_of(load, result_of(load, 0)).ok()?;
+    let to = tile_of(reshape, reshaped).ok()?;
+    modes_of_axes(&from.shape, &to.shape)?;
+    let mut ir = OpBuilder::new(context, Insertion::Before(load));
+    ir.location = load.location();
+    let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints", BY_ELEMENT]);
+    attrs.push((BOX, ir.i64_array(&from.shape)));
+    let operands: Vec<IrValue<'c>> = operands_of(load).collect();
+    let merged = defining_op(ir.value(TileOp::Load, &operands, &attrs, reshaped.r#type()))?;
+    match check_load(merged, &to, function) {
+        Ok(_) => Some(merged),
+        Err(why) => {
+            let message = format!("no tensor map brings these modes together: {why}");
+            remark(load.location(), message);
+            erase(merged);
+            None
+        }
+    }
 }
 
 /// Whether a tile is only multiplied, as it is, transposed, or after maps of it alone.

@@ -6,13 +6,13 @@
 use super::exchange_factors::Exchanged;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
+use super::mapped_loads::MappedLoads;
 use super::multicast::asked;
 use super::pingpong::{self, Asked};
 use super::raster::lower;
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
-use super::windows::LoadedWindows;
 use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
@@ -66,10 +66,8 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
         let mut operations = checked_ops(function).map_err(failed)?;
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
-        let mut windows: Vec<IrOp> = operations.clone();
-        windows.retain(|op| TileOp::Windows.is(*op));
+        let mut mapped = MappedLoads::all(context, function, &operations, &target);
         operations.retain(|op| TileOp::Dot.is(*op));
-        let mut windows = LoadedWindows::all(context, function, windows, &target);
         one_for_each_use(context, function).map_err(failed)?;
         let exchanged = Exchanged::of(context, function, &operations, &target);
         let exchanged = exchanged.map_err(failed)?;
@@ -82,7 +80,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             pingpong::set(context, function, 1);
             choice = Choice::of(function, &operations, &target);
         }
-        if choice.is_err() && windows.gather() {
+        if choice.is_err() && mapped.undo() {
             choice = Choice::of(function, &operations, &target);
         }
         match choice {
@@ -90,7 +88,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
                 for (dot, reason) in exchanged.products {
                     remark(dot.location(), reason);
                 }
-                windows.load();
+                mapped.keep();
                 choice.apply(context);
                 return set_block_size(context, function, choice.threads);
             }

@@ -15,7 +15,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::{type_text, val_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::WINDOWS;
+use cutec_dialects::tile::{BOX, WINDOWS};
 use cutec_dialects::value::Val;
 use cutec_layout::Tree;
 use melior::Context;
@@ -239,7 +239,7 @@ pub(super) fn find<'c>(context: &'c Context, function: IrOp<'c>, operations: &[I
             elem.is_ok_and(|elem| !elem.is_packed() && elem != Elem::I1)
                 && is_read_only(load.view())
                 && !users(load.result()).iter().any(of_product)
-                && ["copy", WINDOWS]
+                && ["copy", WINDOWS, BOX]
                     .iter()
                     .all(|name| op.attribute(name).is_err())
         })

@@ -18,10 +18,10 @@ use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError, tma_boxes_of};
-use cutec_dialects::tile::{TileType, Windows};
+use cutec_dialects::tile::{TileType, Windows, box_extents, modes_of_axes};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
-use cutec_layout::{Int, Tree, Width};
+use cutec_layout::{Int, Layout, Tree, Width};
 use melior::ir::BlockLike;
 
 /// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode and how long it is, are multiples
@@ -62,8 +62,8 @@ pub(super) struct TensorBox<'c> {
     /// Extents of the tile along the modes of the tensor, and where it begins.
     tile: Vec<i64>,
     begin: Vec<Begin<'c>>,
-    /// The mode of the tensor that each axis of the tile is; a vector, which is a column, may have no second one.
-    modes: Vec<usize>,
+    /// The modes of the tensor that each axis of the tile is, the fastest last: mostly one. A vector, which is a column, may have no second axis.
+    axes: Vec<Vec<usize>>,
     /// The mode whose elements are neighbours.
     contiguous: usize,
     /// What is asked of L2.
@@ -122,17 +122,29 @@ impl<'c> TensorBox<'c> {
                 arg,
                 tile: vec![rows, windows.channels],
                 begin: Vec::new(),
-                modes: vec![0, 1],
+                axes: vec![vec![0], vec![1]],
                 contiguous: 1,
                 hints: hints_of(access).of_tensor_maps(),
                 windows: Some(windows),
             });
         }
-        match followed.modes.len() {
-            2 => {}
-            1 if columns == 1 => {}
+        let extents = box_extents(&access)?;
+        let merged = extents
+            .as_ref()
+            .and_then(|extents| modes_of_axes(extents, shape));
+        let extents = extents.unwrap_or_else(|| vec![rows, columns]);
+        let each = |mode: &usize| vec![*mode];
+        let axes: Vec<Vec<usize>> = match (merged, followed.modes.len()) {
+            (Some(axes), rank) if rank == extents.len() => {
+                let axes = axes.into_iter();
+                let of_tensor =
+                    |modes: Vec<usize>| modes.iter().map(|at| followed.modes[*at]).collect();
+                axes.map(of_tensor).collect()
+            }
+            (None, 2) => followed.modes.iter().map(each).collect(),
+            (None, 1) if columns == 1 => followed.modes.iter().map(each).collect(),
             _ => return Err("only tiles of two axes are boxes".into()),
-        }
+        };
         let (arg, tensor) = argument(&abi, followed.tensor, function)?;
         let contiguous = mappable(&abi, followed.tensor, tensor)?;
         if !followed.modes.contains(&contiguous) {
@@ -141,12 +153,17 @@ impl<'c> TensorBox<'c> {
                 tensor.name
             ));
         }
+        if !axes.iter().any(|modes| modes[..] == [contiguous]) {
+            return Err(format!(
+                "the fastest mode of `{}` is one of several along an axis of the tile",
+                tensor.name
+            ));
+        }
         let rank = followed.modes.len() + followed.sliced.len();
         let (mut tile, mut begin) = (vec![1; rank], vec![Begin::Known(0); rank]);
         for (mode, place) in &followed.sliced {
             begin[*mode] = *place;
         }
-        let extents = [rows, columns];
         for (axis, (mode, extent)) in followed.modes.iter().copied().zip(extents).enumerate() {
             let value = at.values[axis];
             tile[mode] = extent;
@@ -167,7 +184,7 @@ impl<'c> TensorBox<'c> {
             arg,
             tile,
             begin,
-            modes: followed.modes,
+            axes,
             contiguous,
             hints: hints_of(access).of_tensor_maps(),
             windows: None,
@@ -181,7 +198,11 @@ impl<'c> TensorBox<'c> {
 
     /// The axis of the tile whose elements are neighbours in memory.
     pub fn fast(&self) -> usize {
-        usize::from(self.modes.get(1) == Some(&self.contiguous))
+        usize::from(
+            self.axes
+                .get(1)
+                .is_some_and(|modes| modes[..] == [self.contiguous]),
+        )
     }
 
     /// The values that the coordinate of the box is made of.
@@ -236,12 +257,8 @@ impl<'c> TensorBox<'c> {
     }
 
     fn atom(&self, kind: TmaKind, buffer: &View) -> Result<TmaAtom, SemError> {
-        let order = self.order();
-        let layout = buffer.layout.map_inner(|inner| {
-            let modes: Vec<_> = inner.modes().collect();
-            let order = order.iter().map(|mode| modes[*mode].clone());
-            Ok(cutec_layout::Layout::concat(order))
-        })?;
+        let modes = self.modes_of(buffer.layout.inner())?;
+        let layout = buffer.layout.map_inner(|_| Ok(Layout::concat(modes)))?;
         let stage = View {
             layout,
             ..buffer.clone()
@@ -280,13 +297,25 @@ impl<'c> TensorBox<'c> {
         }
     }
 
-    /// The axes of the tile in the order of the modes of the tensor.
-    fn order(&self) -> &'static [usize] {
-        match self.modes[..] {
-            [_] => &[0],
-            [one, other] if one > other => &[1, 0],
-            _ => &[0, 1],
+    /// What a layout of the tile has along the modes of the tensor, in their order.
+    fn modes_of(&self, layout: &Layout) -> Result<Vec<Layout>, SemError> {
+        let missing = || SemError::Illegal(format!("{layout} has no such axes"));
+        let mut order = Vec::new();
+        for (axis, modes) in self.axes.iter().enumerate() {
+            let whole = layout.mode(axis).ok_or_else(missing)?;
+            if let [mode] = modes[..] {
+                order.push((mode, whole));
+                continue;
+            }
+            let stride = whole.stride().as_leaf().and_then(Int::as_static);
+            let mut stride = stride.ok_or_else(missing)?;
+            for mode in modes.iter().rev() {
+                order.push((*mode, Layout::scalar(self.tile[*mode], stride)));
+                stride *= self.tile[*mode];
+            }
         }
+        order.sort_by_key(|(mode, _)| *mode);
+        Ok(order.into_iter().map(|(_, layout)| layout).collect())
     }
 
     /// A buffer of tiles with its axes in the order of the tensor's modes, without the second one of a vector that has none.
@@ -295,13 +324,28 @@ impl<'c> TensorBox<'c> {
         ir: &OpBuilder<'c>,
         buffer: IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
-        if self.order() == [0, 1] {
-            return Ok(buffer);
-        }
-        let layout = cute(ir, CuteOp::GetLayout, &[buffer], &Attrs::default())?;
-        let modes = self.order().iter().map(|axis| *axis as i64).chain([2]);
-        let modes = Attrs::mode(modes.collect::<Vec<_>>());
-        let layout = cute(ir, CuteOp::Select, &[layout], &modes)?;
+        let axes: Vec<i64> = self.axes.iter().map(|modes| modes.len() as i64).collect();
+        let layout = match axes.iter().all(|modes| *modes == 1) {
+            true => {
+                let mut order: Vec<usize> = (0..self.axes.len()).collect();
+                order.sort_by_key(|axis| self.axes[*axis][0]);
+                if order == [0, 1] {
+                    return Ok(buffer);
+                }
+                let layout = cute(ir, CuteOp::GetLayout, &[buffer], &Attrs::default())?;
+                let modes = order.into_iter().map(|axis| axis as i64).chain([2]);
+                let modes = Attrs::mode(modes.collect::<Vec<_>>());
+                cute(ir, CuteOp::Select, &[layout], &modes)?
+            }
+            false => {
+                let none = || SemError::Illegal("is no buffer of stages".into());
+                let known = view_of(buffer).ok_or_else(none)?.layout;
+                let stages = known.inner().mode(2).ok_or_else(none)?;
+                let modes = self.modes_of(known.inner())?.into_iter().chain([stages]);
+                let layout = known.map_inner(|_| Ok(Layout::concat(modes)))?;
+                cute(ir, CuteOp::Static, &[], &Attrs::result(Val::Layout(layout)))?
+            }
+        };
         let pointer = cute(ir, CuteOp::GetIter, &[buffer], &Attrs::default())?;
         cute(ir, CuteOp::MakeView, &[pointer, layout], &Attrs::default())
     }
@@ -367,7 +411,7 @@ impl<'c> TensorBox<'c> {
         let (mut leaves, mut counted) = (Vec::new(), Vec::new());
         let (mut offsets, mut moves, mut vars) = (Vec::new(), false, Vars::default());
         for (mode, begin) in self.begin.iter().enumerate() {
-            let axis = self.modes.iter().position(|of| *of == mode);
+            let axis = self.axes.iter().position(|modes| modes.contains(&mode));
             let in_word = |at| in_word(ir, value(axis, at));
             let (leaf, offset) = match begin {
                 Begin::Tiles(at) | Begin::At(at) => {

@@ -7,10 +7,10 @@
 //! as it lies as well, both loads have one buffer (`twins.rs`).
 use super::coordinate::Coordinate;
 use super::load_early::multiplies;
+use super::mapped_loads::erase_unused;
 use super::rewrite_loads::rewrite_each;
 use super::transpose_gathers::gather_transposed;
 use super::twins::{OF_TENSOR, exchanged};
-use super::windows::erase_unused;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
     attributes, clone, defining_op, erase, first_of_block, next_operation, replace_all_uses,

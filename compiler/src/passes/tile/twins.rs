@@ -8,7 +8,7 @@ use crate::passes::ir_utils::{attributes, defining_op, same_block};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of};
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::tile::{BY_ELEMENT, WINDOWS};
+use cutec_dialects::tile::{BOX, BY_ELEMENT, WINDOWS};
 use cutec_dialects::value::View;
 use cutec_layout::LayoutError;
 use cutec_layout::algebra::select;
@@ -66,7 +66,7 @@ pub(super) fn are_same(one: IrOp, other: IrOp) -> bool {
     let rest = |load| {
         attributes(
             load,
-            &["fill", "copy", "swizzle", "hints", BY_ELEMENT, WINDOWS],
+            &["fill", "copy", "swizzle", "hints", BY_ELEMENT, WINDOWS, BOX],
         )
     };
     a.view() == b.view() && a.at() == b.at() && same_block(one, other) && rest(one) == rest(other)

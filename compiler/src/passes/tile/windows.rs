@@ -4,21 +4,22 @@
 //! becomes a `tile.load` with [`WINDOWS`]; else the gathered tile takes its place, with the reason as [`GATHERED_SINCE`].
 use super::coordinate::{narrowed, number};
 use super::emits::cute;
+use super::mapped_loads::{MappedLoads, has_maps, is_only_multiplied};
 use super::tensor_box::{Begin, TensorBox};
 use super::types::tile_of;
 use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
-    attributes, collect_nested, defining_op, erase, is_inside, move_before, parent,
-    replace_all_uses, set_attribute, users,
+    attributes, captured, defining_op, erase, is_inside, move_before, parent, replace_all_uses,
+    set_attribute,
 };
 use cutec_abi::tensor_map::Im2col;
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of, results_of,
+    Insertion, IrOp, IrValue, OpBuilder, operands_of, operation_key, result_of,
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::target::{Feature, Target};
+use cutec_dialects::target::Target;
 use cutec_dialects::tile::{GATHERED_SINCE, WINDOWS, Windows};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
@@ -165,78 +166,47 @@ impl<'c> WindowsBox<'c> {
     }
 }
 
-/// The tiles of windows of a kernel that are loads for now, and what was gathered for each.
-pub(super) struct LoadedWindows<'c> {
-    loads: Vec<(IrOp<'c>, IrValue<'c>)>,
-}
-
-impl<'c> LoadedWindows<'c> {
-    /// Takes these operations away, all `tile.windows` of a kernel.
-    pub fn all(
-        context: &'c Context,
-        function: IrOp<'c>,
-        operations: Vec<IrOp<'c>>,
-        target: &Target,
-    ) -> Self {
-        let mut loads = Vec::new();
-        for of in operations.into_iter().filter_map(tile::Windows::of) {
-            let (op, gathered) = (of.op(), of.gathered());
-            let mut moved = HashSet::new();
-            for operand in operands_of(op).collect::<Vec<_>>() {
-                hoist(operand, &mut moved);
-            }
-            let mut ir = OpBuilder::new(context, Insertion::Before(op));
-            ir.location = op.location();
-            if !target.has(Feature::Tma) || !target.has(Feature::Wgmma) {
-                replace_all_uses(of.result(), gathered);
-                erase(op);
-                continue;
-            }
-            let operands: Vec<IrValue<'c>> = operands_of(op).skip(1).collect();
-            let ty = of.result().r#type();
-            let load = ir.value(TileOp::Load, &operands, &attributes(op, &[WINDOWS]), ty);
-            let Some(load) = defining_op(load) else {
-                continue;
-            };
-            let users = users(of.result());
-            let only_products =
-                !users.is_empty() && users.into_iter().all(|user| TileOp::Dot.is(user));
-            let fits = match only_products {
-                true => fits(load, function),
-                false => Err("something else than a product takes it".into()),
-            };
-            match fits {
-                Ok(()) => {
-                    replace_all_uses(of.result(), result_of(load, 0));
-                    loads.push((load, gathered));
-                }
-                Err(why) => {
-                    replace_all_uses(of.result(), gathered);
-                    erase(load);
-                    if let Some(map) = defining_op(gathered) {
-                        set_attribute(map, GATHERED_SINCE, ir.string(&why));
-                    }
-                }
-            }
+/// Makes loads of these operations, all `tile.windows` of a kernel, where tensor maps can bring them.
+pub(super) fn load_windows<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    operations: Vec<IrOp<'c>>,
+    target: &Target,
+    mapped: &mut MappedLoads<'c>,
+) {
+    for of in operations.into_iter().filter_map(tile::Windows::of) {
+        let (op, gathered) = (of.op(), of.gathered());
+        let mut moved = HashSet::new();
+        for operand in operands_of(op).collect::<Vec<_>>() {
+            hoist(operand, &mut moved);
+        }
+        let mut ir = OpBuilder::new(context, Insertion::Before(op));
+        ir.location = op.location();
+        if !has_maps(target) {
+            replace_all_uses(of.result(), gathered);
             erase(op);
+            continue;
         }
-        LoadedWindows { loads }
-    }
-
-    /// Gathers them after all; whether there were any.
-    pub fn gather(&mut self) -> bool {
-        let had = !self.loads.is_empty();
-        for (load, gathered) in self.loads.drain(..) {
-            replace_all_uses(result_of(load, 0), gathered);
-            erase(load);
-        }
-        had
-    }
-
-    /// Loads them: nothing is gathered for those any more.
-    pub fn load(self) {
-        for (_, gathered) in self.loads {
-            erase_unused(gathered);
+        let operands: Vec<IrValue<'c>> = operands_of(op).skip(1).collect();
+        let ty = of.result().r#type();
+        let load = ir.value(TileOp::Load, &operands, &attributes(op, &[WINDOWS]), ty);
+        let Some(load) = defining_op(load) else {
+            continue;
+        };
+        let fits = match is_only_multiplied(of.result()) {
+            true => fits(load, function),
+            false => Err("something else than a product takes it".into()),
+        };
+        replace_all_uses(of.result(), gathered);
+        erase(op);
+        match fits {
+            Ok(()) => mapped.replace(gathered, load),
+            Err(why) => {
+                erase(load);
+                if let Some(map) = defining_op(gathered) {
+                    set_attribute(map, GATHERED_SINCE, ir.string(&why));
+                }
+            }
         }
     }
 }
@@ -274,32 +244,5 @@ fn hoist<'c>(value: IrValue<'c>, moved: &mut HashSet<usize>) {
             return;
         }
         move_before(op, around);
-    }
-}
-
-/// What an operation and those in it use from outside.
-fn captured<'c>(op: IrOp<'c>) -> Vec<IrValue<'c>> {
-    let mut all = vec![op];
-    collect_nested(op, &mut all);
-    let used = all
-        .into_iter()
-        .flat_map(|op| operands_of(op).collect::<Vec<_>>());
-    used.filter(|value| !is_inside(*value, op)).collect()
-}
-
-/// Erases the operation of a tile that nothing uses, and those that it alone used.
-pub(super) fn erase_unused(value: IrValue) {
-    let mut values = vec![value];
-    while let Some(value) = values.pop() {
-        let Some(op) = defining_op(value) else {
-            continue;
-        };
-        let unused = results_of(op).all(|result| users(result).is_empty());
-        if !unused || TileOp::of(op).is_none() {
-            continue;
-        }
-        values.retain(|other| defining_op(*other) != Some(op));
-        values.extend(captured(op));
-        erase(op);
     }
 }

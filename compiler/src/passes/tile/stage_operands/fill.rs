@@ -10,7 +10,7 @@ use crate::passes::user_error::user_error;
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType, WINDOWS};
+use cutec_dialects::tile::{BOX, BY_ELEMENT, TileLayout, TileType, WINDOWS};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl<'c> Staging<'c> {
         let atom = tensor_box.load(buffer_type);
         let atom = atom.map_err(|error| (load, error.to_string()))?;
         let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
-        let mut attrs = attributes(load, &[BY_ELEMENT, WINDOWS]);
+        let mut attrs = attributes(load, &[BY_ELEMENT, WINDOWS, BOX]);
         let copy = Val::TmaAtom(Arc::new(atom));
         attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         let token = ir.ty("!tile.token");

@@ -42,7 +42,9 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::{Precision, TRANSPOSED, TileLayout, TileType, WINDOWS};
+use cutec_dialects::tile::{
+    Precision, TRANSPOSED, TileLayout, TileType, WINDOWS, box_extents, modes_of_axes,
+};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
@@ -646,12 +648,23 @@ fn fast_axes<'c>(load: IrOp<'c>, dot: IrOp<'c>, index: usize) -> Result<[usize; 
         return Ok([1, 1]);
     }
     let view = present(load, tile::Load::of(load))?.view();
-    let memory = fast_axis(view).map_or(1, |(axis, _)| axis);
+    let memory = fast_axis(view).map_or(1, |(mode, _)| axis_of(load, mode));
     let how = OperandRead::of(&*mma_of(dot)?, index).map_err(|message| (dot, message))?;
     Ok(match how {
         OperandRead::Vectors => [memory, 0],
         OperandRead::Ldmatrix | OperandRead::Descriptor => [memory, memory],
     })
+}
+
+/// The axis of its tile that a mode of a load's view is.
+fn axis_of(load: IrOp, mode: usize) -> usize {
+    let tile = tile_of(load, result_of(load, 0)).ok();
+    let extents = box_extents(&load).ok().flatten();
+    let axes = tile
+        .zip(extents)
+        .and_then(|(tile, extents)| modes_of_axes(&extents, &tile.shape));
+    let axis = axes.and_then(|axes| axes.iter().position(|modes| modes.contains(&mode)));
+    axis.unwrap_or(mode)
 }
 
 /// A buffer of shared memory.
