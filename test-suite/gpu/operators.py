@@ -455,9 +455,13 @@ def convolutions(conv, wino, first):
             z = empty(x.shape[0], *whole(x.shape[2:], 1), channels)
             g = empty(-(-outputs // bo) * bo * stride[-1], elements // filters[-1] * offsets, channels)
             parameters = dict(filter=whole(filters, 1), step=whole(stride, 1), pad=whole(padding, 0), dilation=whole(dilation, 1), bo=bo)
+            # Of 64 pixels as many beside each other as leave the fewest over.
+            blocks = lambda extent, each: -(-extent // each) * each
+            lines, columns = (-(-extent // s) for extent, s in zip(whole(y.shape[2:], 1)[1:], parameters["step"][1:]))
+            bl, bp = min(((1, 64), (2, 32), (4, 16)), key=lambda tile: blocks(lines, tile[0]) * blocks(columns, tile[1]))
             turn = first.channels_last.specialize(align=math.gcd(math.prod(x.shape[2:]), 8))
             pack = first.filters_of_phases.specialize(groups=groups, **parameters)
-            kernel = first.conv3d_transposed_first.specialize(**parameters, blocks=4 if bo * stride[-1] <= 64 else 2)
+            kernel = first.conv3d_transposed_first.specialize(**parameters, bl=bl, bp=bp, blocks=4 if bo * stride[-1] <= 64 else 2)
 
             def launch():
                 pack(w.flatten(2), g)
