@@ -3,9 +3,10 @@ use super::Spread;
 use crate::passes::tile::types::vector_access;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{self, WIDEST_ACCESS};
-use cutec_dialects::tile::Mode;
+use cutec_dialects::tile::{Mode, TileLayout, TileType};
+use cutec_layout::algebra::composition;
 use cutec_layout::smem::{self, Access, Axis, Tile};
-use cutec_layout::{AnyLayout, Layout};
+use cutec_layout::{AnyLayout, Layout, LayoutError};
 
 const WARP: usize = target::WARP as usize;
 const WARP_BITS: usize = WARP.trailing_zeros() as usize;
@@ -298,7 +299,7 @@ fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError
     let (rows, columns) = match shape.as_slice() {
         [rows] => (*rows, 1),
         [rows, columns] => (*rows, *columns),
-        _ => return Ok(AnyLayout::Plain(compact(shape))),
+        _ => return buffer_of_many(from, to, fast),
     };
     let tile = Tile {
         rows,
@@ -332,14 +333,56 @@ fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError
     }
 }
 
-/// All elements, the first axis fastest.
-fn compact(shape: &[i64]) -> Layout {
-    let mut next = 1;
-    Layout::concat(shape.iter().map(|extent| {
-        let mode = Layout::scalar(*extent, next);
-        next *= extent;
-        mode
-    }))
+/// The same of more than two axes: all but the fast one are rows.
+fn buffer_of_many(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError> {
+    let of_rows = buffer(&in_rows(from, fast)?, &in_rows(to, fast)?, 1)?;
+    let shape = &from.tile.shape;
+    let of_mode = |mode: usize| {
+        let missing = || SemError::Illegal(format!("{of_rows} is of no matrix"));
+        of_rows.inner().mode(mode).ok_or_else(missing)
+    };
+    let (rows, columns) = (of_mode(0)?, of_mode(1)?);
+    let along = |axis: usize| match axis == fast {
+        true => Ok(columns.clone()),
+        false => composition(
+            &rows,
+            &Layout::scalar(shape[axis], step_of(shape, axis, fast)),
+        ),
+    };
+    let modes = (0..shape.len()).map(along).collect::<Result<Vec<_>, _>>();
+    let modes = modes.map_err(|error| SemError::Illegal(error.to_string()))?;
+    let layout = of_rows.map_inner(|_| Ok(Layout::concat(modes)));
+    layout.map_err(|error: LayoutError| SemError::Illegal(error.to_string()))
+}
+
+/// How many rows lie from one element along an axis to the next where all axes but the fast one are rows, the first of them the fastest; of the
+/// number of axes how many rows there are.
+fn step_of(shape: &[i64], axis: usize, fast: usize) -> i64 {
+    let others = (0..axis).filter(|other| *other != fast);
+    others.map(|other| shape[other]).product()
+}
+
+/// A tile of which all axes but the fast one are rows.
+fn in_rows(spread: &Spread, fast: usize) -> Result<Spread, SemError> {
+    let shape = &spread.tile.shape;
+    let matrix = [step_of(shape, shape.len(), fast), shape[fast]];
+    let moved = |modes: Result<Vec<Mode>, String>| {
+        let modes = modes.map_err(SemError::Illegal)?.into_iter();
+        let moved = modes.map(|mode| Mode {
+            along: mode.along.map(|(axis, step)| match axis == fast {
+                true => (1, step),
+                false => (0, step * step_of(shape, axis, fast)),
+            }),
+            ..mode
+        });
+        Ok::<_, SemError>(moved.collect::<Vec<_>>())
+    };
+    let threads = moved(spread.layout.thread_modes(shape))?;
+    let values = moved(spread.layout.value_modes(shape))?;
+    Ok(Spread {
+        tile: TileType::new(spread.tile.elem, &matrix),
+        layout: TileLayout::of_modes(&threads, &values, &matrix),
+    })
 }
 
 /// How the threads access the buffer, `width` neighbours at once.
