@@ -53,14 +53,23 @@ class Product:
 
     def operands(self):
         """The product, in `sums`; the text of an element of it."""
-        for name, rows, extent in (("a", "m", self.m), ("b", "n", self.n)):
+        bm, bn, bk = self.bm, self.bn, self.bk
+        factors = []
+        for name, rows, extent, tile, place, index in (("a", "m", self.m, bm, "tile.m", "i"), ("b", "n", self.n, bn, "COLUMN", "j")):
+            # Rows that are two modes of a tensor.
+            if self.rng.random() < 0.15 and extent % 8 == 0:
+                apart = self.rng.choice([2, 4, 8])
+                self.params.append(f"{name}: tensor<{self.type}, ({name}_rows, {apart}, k)>")
+                self.data.append(f"let {name} = random<{self.type}>({extent // apart}, {apart}, {self.k});")
+                taken = f"reshape({name}.tile(({tile // apart}, {apart}, {bk}), ({place}, 0, t)), {tile}, {bk})"
+                factors.append((taken, f"{name}[{index} / {apart}, {index} % {apart}, l]"))
+                continue
+            factors.append((f"{name}.tile(({tile}, {bk}), ({place}, t))", f"{name}[{index}, l]"))
             by_columns = self.rng.random() < 0.25 and extent % 8 == 0 and self.type in SHORT
             self.parameter(name, self.type, (rows, "k"), by_columns)
             layout = f" : (1, {extent})" if by_columns else ""
             self.data.append(f"let {name} = random<{self.type}>(({extent}, {self.k}){layout});")
         self.promises.append("k % 8 == 0")
-        bm, bn, bk = self.bm, self.bn, self.bk
-        factors = [(f"a.tile(({bm}, {bk}), (tile.m, t))", "a[i, l]"), (f"b.tile(({bn}, {bk}), (COLUMN, t))", "b[j, l]")]
         if self.type in SHORT and self.rng.random() < 0.4:
             which = self.rng.choice([0, 0, 1])
             on_the_way = self.rng.choice(ON_THE_WAY)

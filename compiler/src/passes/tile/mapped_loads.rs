@@ -2,8 +2,11 @@
 //!
 //! Whether warpgroups multiply is decided when all that they would read is a load. If they do, what the loads took the place of goes; if not, the loads do.
 use super::reshape_loads::merged_load;
+use super::types::adds_to;
 use super::windows::load_windows;
-use crate::passes::ir_utils::{captured, defining_op, erase, replace_all_uses, users};
+use crate::passes::ir_utils::{
+    captured, defining_op, erase, replace_all_uses, set_operand, users, uses,
+};
 use cutec_dialects::builder::{IrOp, IrValue, result_of, results_of};
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::target::{Feature, Target};
@@ -30,7 +33,7 @@ impl<'c> MappedLoads<'c> {
         if has_maps(target) {
             for reshape in of_kind(TileOp::Reshape) {
                 let reshaped = result_of(reshape, 0);
-                if is_only_multiplied(reshaped)
+                if !factors(reshaped).is_empty()
                     && let Some(load) = merged_load(context, function, reshape)
                 {
                     mapped.replace(reshaped, load);
@@ -40,9 +43,11 @@ impl<'c> MappedLoads<'c> {
         mapped
     }
 
-    /// Lets what takes a tile take a load.
+    /// Lets products that have a tile as a factor take a load. What else takes it still does.
     pub fn replace(&mut self, tile: IrValue<'c>, load: IrOp<'c>) {
-        replace_all_uses(tile, result_of(load, 0));
+        for (dot, index) in factors(tile) {
+            set_operand(dot, index, result_of(load, 0));
+        }
         self.loads.push((load, tile));
     }
 
@@ -56,7 +61,7 @@ impl<'c> MappedLoads<'c> {
         had
     }
 
-    /// Keeps the loads: nothing makes the tiles any more.
+    /// Keeps the loads: nothing makes tiles any more that only products took.
     pub fn keep(self) {
         for (_, tile) in self.loads {
             erase_unused(tile);
@@ -69,10 +74,17 @@ pub(super) fn has_maps(target: &Target) -> bool {
     target.has(Feature::Tma) && target.has(Feature::Wgmma)
 }
 
-/// Whether products take a tile, and nothing else does.
+/// The products that have a tile as a factor, with the number of the operand.
+fn factors(tile: IrValue) -> Vec<(IrOp, usize)> {
+    let mut taken = uses(tile);
+    taken.retain(|(user, _)| TileOp::Dot.is(*user) && !adds_to(*user, tile));
+    taken
+}
+
+/// Whether products take a tile as a factor, and nothing else does.
 pub(super) fn is_only_multiplied(tile: IrValue) -> bool {
-    let users = users(tile);
-    !users.is_empty() && users.into_iter().all(|user| TileOp::Dot.is(user))
+    let count = factors(tile).len();
+    count > 0 && count == uses(tile).len()
 }
 
 /// Erases the operation of a tile that nothing uses, and those that it alone used.
