@@ -4,7 +4,7 @@ examples/tile_conv_last.cute, of images in bf16 and tf32 with channels last, aga
 
     pip install target/wheels/cutec-*.whl
     test-suite/gpu/tile_conv.py [--source examples/tile_conv.cute] [--last examples/tile_conv_last.cute] [--only TEXT]
-                                [--only-last [--arch sm_80] | --only-winograd]
+                                [--only-last [--arch sm_80] | --only-winograd | --only-filters]
 
 With channels last, images of 3 channels have zeros as others, so that a pixel begins at 16 bytes, and the filters of a transposed
 convolution are turned; both is done before, for cuDNN nothing is. Beside them runs the kernel of threads, examples/hopper/conv.cute, in bf16.
@@ -216,6 +216,67 @@ def channels_last(source, of_threads, only, arch) -> int:
     return wrong
 
 
+# Gradients of filters without steps, channels last: name, n, c, outputs, image, filter, pad.
+FILTERS = [
+    ("64 > 128, 3 × 3", 8, 64, 128, (512, 1024), (3, 3), (1, 1)),
+    ("16 > 128, 3 × 3", 14, 16, 128, (1024, 1024), (3, 3), (1, 1)),
+    ("64 > 128, 3 × 5", 64, 64, 128, (128, 256), (3, 5), (1, 2)),
+    ("256 > 256, 3 × 3", 32, 256, 256, (56, 56), (3, 3), (1, 1)),
+    ("512 > 512, 3 × 3", 32, 512, 512, (28, 28), (3, 3), (1, 1)),
+    ("128 > 512, 1 × 1", 64, 128, 512, (56, 56), (1, 1), (0, 0)),
+]
+
+
+def gradients_of_filters(source, only) -> int:
+    """Of convolutions in bf16. Returns how many are wrong."""
+    module, wrong = cutec.load(source), 0
+    torch.backends.cudnn.benchmark = True
+    multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+    for name, n, c, o, image, filters, pad in FILTERS:
+        if only not in name:
+            continue
+        x, w = (torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((n, c, *image), (o, c, *filters)))
+        dy = torch.randn_like(F.conv2d(x, w, padding=pad))
+        gradient = lambda dy, x, w: torch.ops.aten.convolution_backward(
+            dy, x, w, None, [1, 1], list(pad), [1, 1], False, [0, 0], 1, [False, True, False])[1]
+        last = [of.contiguous(memory_format=torch.channels_last) for of in (dy, x, w)]
+        expected = gradient(*(of.float() for of in (dy, x, w)))
+        alternatives = {
+            "cuDNN, channels last": [lambda: gradient(*last)],
+            "cuDNN, channels first": [lambda: gradient(dy, x, w)],
+        }
+        df = torch.zeros(o, filters[0] * filters[1], c, device="cuda")
+        wide, volume = min(64, c), lambda of: of.unsqueeze(2)
+        together = next(count for count in (4, 3, 5, 2, 1) if filters[1] % count == 0)
+        errors = {}
+        for rows in (128, 256):
+            for tile in ((8, 8), (4, 16), (16, 4)):
+                for waves in (1, 2, 3):
+                    tiles = -(-o // rows) * -(-c // wide) * filters[0] * filters[1] // together
+                    parts = max(1, waves * multiprocessors // tiles)
+                    kernel = module.conv3d_filters_last.specialize(filter=(1, *filters), pad=(0, *pad), bo=rows, bc=wide, bh=tile[0], bw=tile[1])
+                    which = f"bo {rows} bh {tile[0]} bw {tile[1]} parts {parts}"
+
+                    def launch(kernel=kernel, parts=parts):
+                        df.zero_()
+                        kernel(volume(last[1]), volume(last[0]), df, parts)
+
+                    launch()
+                    found = df.view(o, *filters, c).permute(0, 3, 1, 2)
+                    errors[which] = ((found - expected).abs().max() / expected.abs().max()).item()
+                    if not errors[which] < 4e-3:
+                        print(f"<!-- {name}, {which}: error {errors[which]:.1e} -->")
+                        wrong += 1
+                    alternatives[which] = [launch]
+        times = compare(alternatives, rounds=7)
+        middle = {which: statistics.median(found) for which, found in times.items()}
+        best = lambda cudnn: min((which for which in middle if which.startswith("cuDNN") == cudnn), key=middle.get)
+        peer, ours = best(True), best(False)
+        print(f"| {name}, {peer.removeprefix('cuDNN, ')} | bf16 | {middle[peer]:.3f} | {middle[ours]:.3f} | {ratio(times, peer, ours):.2f} "
+              f"| {errors[ours]:.1e} | {ours}", flush=True)
+    return wrong
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", default=str(HERE.parent.parent / "examples/tile_conv.cute"))
@@ -224,15 +285,21 @@ def main() -> int:
     parser.add_argument("--only-last", action="store_true")
     parser.add_argument("--arch", default="native", help="what those with channels last are compiled for")
     parser.add_argument("--only-winograd", action="store_true")
+    parser.add_argument("--only-filters", action="store_true", help="the gradients of filters")
     arguments = parser.parse_args()
     module = cutec.load(arguments.source)
     print(f"{torch.cuda.get_device_name()}, cuDNN {torch.backends.cudnn.version()}\n")
     print("| layer | type | cuDNN ms | cutec ms | ratio | error |\n|---|---|---|---|---|---|")
     examples = HERE.parent.parent / "examples"
+    if arguments.only_filters:
+        return 1 if gradients_of_filters(arguments.last, arguments.only) else 0
     wrong = 0 if arguments.only_last else by_winograd(examples / "winograd.cute", arguments.only)
     if arguments.only_winograd:
         return 1 if wrong else 0
     torch.backends.cudnn.allow_tf32 = False
+    if not arguments.only_last:
+        torch.backends.cudnn.allow_tf32 = False
+        wrong += gradients_of_filters(arguments.last, arguments.only)
     wrong += channels_last(arguments.last, str(examples / "hopper/conv.cute"), arguments.only, arguments.arch)
     torch.backends.cudnn.benchmark = False
     for name, n, c, o, image, filters, options, transposed, common, *each in LAYERS:
