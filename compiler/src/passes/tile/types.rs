@@ -98,6 +98,17 @@ pub(super) fn adds_to<'c>(op: IrOp<'c>, value: IrValue<'c>) -> bool {
     tile::Dot::of(op).is_some_and(|dot| dot.c() == value)
 }
 
+/// The transpose of a tile, of which each thread holds the same elements.
+pub(super) fn transposed(tile: &TileType) -> Option<TileType> {
+    let &[rows, columns] = &tile.shape[..] else {
+        return None;
+    };
+    let shape = [columns, rows];
+    let layout = tile.layout.as_ref()?;
+    let layout = layout.renamed(&tile.shape, &shape, |axis| 1 - axis).ok()?;
+    Some(TileType::new(tile.elem, &shape).with_layout(layout))
+}
+
 /// The tiled MMA of a product.
 pub(super) fn mma_of<'c>(dot: IrOp<'c>) -> Result<Arc<TiledMmaVal>, Failed<'c>> {
     let message = match type_attribute(dot, "mma") {

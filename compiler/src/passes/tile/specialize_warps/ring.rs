@@ -8,7 +8,7 @@ use super::super::multicast::Share;
 use super::super::slices;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
-use super::super::types::{Failed, present, tile_of};
+use super::super::types::{Failed, present, tile_of, transposed};
 use super::cluster::{Cluster, Peers};
 use super::cursor::{Cursor, behind};
 use super::emit::{Emit, Slot};
@@ -26,7 +26,7 @@ use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{WARP, WARPGROUP};
 use cutec_dialects::tile::cost_model::rounds_fetched;
-use cutec_dialects::tile::{BY_ELEMENT, Precision};
+use cutec_dialects::tile::{BY_ELEMENT, Precision, TRANSPOSED};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
@@ -212,7 +212,15 @@ impl<'c> Ring<'c> {
             let attrs = attributes(copy.op, &[BY_ELEMENT]);
             for read in &copy.reads {
                 let taken = result_of(*read, 0);
-                let loaded = ir.value(TileOp::Load, &operands, &attrs, taken.r#type());
+                let load = |ty| ir.value(TileOp::Load, &operands, &attrs, ty);
+                let loaded = match read.attribute(TRANSPOSED) {
+                    Ok(_) => {
+                        let whole = transposed(&tile_of(*read, taken)?);
+                        let whole = load(present(*read, whole)?.ir(ir.context()));
+                        ir.value(TileOp::Transpose, &[whole], &[], taken.r#type())
+                    }
+                    Err(_) => load(taken.r#type()),
+                };
                 replace_all_uses(taken, loaded);
                 erase(*read);
             }

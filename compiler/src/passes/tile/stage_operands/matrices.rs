@@ -4,7 +4,7 @@ use super::super::matrix_copies::load_of_sums;
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::twins::exchanged_buffer;
-use super::super::types::{mma_of, operand_layout, reads_shared_memory};
+use super::super::types::{mma_of, operand_layout, reads_shared_memory, transposed};
 use super::Staging;
 use super::copies::{OperandRead, read_atom};
 use crate::passes::ir_utils::set_attribute;
@@ -31,13 +31,7 @@ impl MatrixRead {
             transposed: None,
         });
         as_it_is.or_else(|| {
-            let &[rows, columns] = &tile.shape[..] else {
-                return None;
-            };
-            let shape = [columns, rows];
-            let layout = tile.layout.as_ref()?;
-            let layout = layout.renamed(&tile.shape, &shape, |axis| 1 - axis).ok()?;
-            let turned = TileType::new(tile.elem, &shape).with_layout(layout);
+            let turned = transposed(tile)?;
             let buffer = exchanged_buffer(buffer).ok()?;
             Some(MatrixRead {
                 copy: copy_of(&turned, (&buffer, 1 - fast), dots)?,
