@@ -9,17 +9,21 @@
 use super::ir_utils::{collect_nested, set_attribute};
 use crate::codegen::messages::{Place, place};
 use cutec_abi::{Position, SmemAbi, SmemBuffer};
-use cutec_dialects::builder::{IrOp, integer_value, operands_of, string_value};
+use cutec_dialects::builder::{
+    Insertion, IrOp, OpBuilder, integer_value, operands_of, string_value,
+};
 use cutec_dialects::ops::{ArithOp, LlvmOp, VectorOp};
 use melior::ir::attribute::{ArrayAttribute, IntegerAttribute, StringAttribute};
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::IntegerType;
-use melior::ir::{Attribute, AttributeLike, Location, Type, ValueLike};
+use melior::ir::{Attribute, AttributeLike, Location, ValueLike};
 use melior::{Context, StringRef};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 const BUFFERS: &str = "cute.smem_buffers";
 const ACCESSES: &str = "cute.smem_accesses";
+/// The address space of shared memory (NVPTX).
+const SHARED: u32 = 3;
 
 /// What a pass finds while it lowers a function.
 #[derive(Default)]
@@ -94,9 +98,12 @@ fn share_loads<'c>(
 ) {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
-    let shared = Type::parse(context, "!llvm.ptr<3>");
+    let shared = OpBuilder::new(context, Insertion::Before(function)).pointer_type(SHARED);
     let loads = |op: &IrOp<'c>| {
-        LlvmOp::Load.is(*op) && operands_of(*op).next().map(|from| from.r#type()) == shared
+        LlvmOp::Load.is(*op)
+            && operands_of(*op)
+                .next()
+                .is_some_and(|from| from.r#type() == shared)
     };
     let takes = |op: &IrOp<'c>| {
         let casts =

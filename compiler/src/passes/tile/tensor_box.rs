@@ -324,8 +324,8 @@ impl<'c> TensorBox<'c> {
         ir: &OpBuilder<'c>,
         buffer: IrValue<'c>,
     ) -> Result<IrValue<'c>, SemError> {
-        let axes: Vec<i64> = self.axes.iter().map(|modes| modes.len() as i64).collect();
-        let layout = match axes.iter().all(|modes| *modes == 1) {
+        let is_one_each = self.axes.iter().all(|modes| modes.len() == 1);
+        let layout = match is_one_each {
             true => {
                 let mut order: Vec<usize> = (0..self.axes.len()).collect();
                 order.sort_by_key(|axis| self.axes[*axis][0]);
