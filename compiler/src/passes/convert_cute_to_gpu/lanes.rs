@@ -183,7 +183,10 @@ impl<'c> Lowering<'c> {
             return None;
         }
         let pairs = self.lanes.pieces(of, count, 2).map(<[_]>::to_vec);
-        if pairs.is_none() && (self.lanes.of(of).is_some() || put_together(of).is_some()) {
+        let is_by_lanes =
+            |value: &IrValue<'c>| self.lanes.of(*value).is_some() || put_together(*value).is_some();
+        let wholes = pairs.as_deref().unwrap_or(std::slice::from_ref(&of));
+        if wholes.iter().any(is_by_lanes) {
             return None;
         }
         let ir = &self.emitter.ir;
