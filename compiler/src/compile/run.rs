@@ -187,7 +187,7 @@ impl<'c, 'a> Run<'c, 'a> {
         let timings = &mut self.outcome.timings;
         let (result, messages) =
             messages::collect(context, || passes(context, module, options, timings));
-        let said = crate::passes::remarks::taken();
+        let said = crate::passes::said::taken();
         if result.is_err() {
             return self.outcome.fail_with(step, messages, self.sources);
         }

@@ -44,6 +44,7 @@ mod materialize;
 mod printf;
 pub mod registry;
 pub mod remarks;
+pub mod said;
 mod smem_map;
 pub mod tile;
 pub mod to_base;
@@ -78,7 +79,7 @@ pub fn warn(location: Location, message: impl ToString) {
 
 /// Says what a pass chose at a location, and why: `--remarks`.
 pub fn remark(location: Location, message: impl ToString) {
-    remarks::say(location, message.to_string());
+    said::say(location, message.to_string());
 }
 
 /// The root operation of a module, as passes take it.

@@ -2,7 +2,7 @@
 //! passes made lie in shared memory: `--remarks`.
 //!
 //! Nothing is changed: what a copy is taken apart into follows from the types at the cute level, so it
-//! can be said before it is done. What passes choose where nothing at that level shows why, they say themselves ([`say`]).
+//! can be said before it is done. What passes choose where nothing at that level shows why, they say themselves (`said.rs`).
 use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
@@ -24,37 +24,9 @@ use cutec_dialects::tile::{GATHERED_SINCE, Precision};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::Int;
-use melior::ir::Location;
 use melior::ir::operation::OperationLike;
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
-
-thread_local! {
-    /// What passes have said on this thread since somebody took it: MLIR runs the passes of a whole module on the thread that asks for them.
-    static SAID: RefCell<Vec<Message>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Says what a pass chose at a location.
-pub(super) fn say(location: Location, text: String) {
-    let message = Message {
-        severity: Severity::Remark,
-        place: place(location),
-        text,
-        notes: Vec::new(),
-    };
-    // Once for a place, however many loops or kernels it became.
-    SAID.with_borrow_mut(|said| {
-        if !said.contains(&message) {
-            said.push(message);
-        }
-    });
-}
-
-/// What passes have said on this thread; it is not said again.
-pub fn taken() -> Vec<Message> {
-    SAID.take()
-}
 
 /// A remark for each copy and gemm of the module, in order, each once for its place in the source.
 pub fn remarks(module: IrOp) -> Vec<Message> {

@@ -2,13 +2,12 @@
 //!
 //! Whether warpgroups multiply is decided when all that they would read is a load. If they do, what the loads took the place of goes; if not, the loads do.
 use super::reshape_loads::merged_load;
-use super::types::adds_to;
-use super::windows::load_windows;
-use crate::passes::ir_utils::{
-    captured, defining_op, erase, replace_all_uses, set_operand, users, uses,
-};
-use cutec_dialects::builder::{IrOp, IrValue, result_of, results_of};
-use cutec_dialects::ops::TileOp;
+use super::rewrite_loads::erase_unused;
+use super::types::factors;
+use super::windows::{hoist_places, load_of_windows};
+use crate::passes::ir_utils::{erase, replace_all_uses, set_operand};
+use cutec_dialects::builder::{IrOp, IrValue, result_of};
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use melior::Context;
 
@@ -26,18 +25,25 @@ impl<'c> MappedLoads<'c> {
         operations: &[IrOp<'c>],
         target: &Target,
     ) -> Self {
-        let of_kind = |kind: TileOp| operations.iter().copied().filter(move |op| kind.is(*op));
+        let has_maps = target.has(Feature::Tma) && target.has(Feature::Wgmma);
         let mut mapped = MappedLoads::default();
-        let windows = of_kind(TileOp::Windows).collect();
-        load_windows(context, function, windows, target, &mut mapped);
-        if has_maps(target) {
-            for reshape in of_kind(TileOp::Reshape) {
-                let reshaped = result_of(reshape, 0);
-                if !factors(reshaped).is_empty()
-                    && let Some(load) = merged_load(context, function, reshape)
-                {
-                    mapped.replace(reshaped, load);
-                }
+        for of in operations.iter().copied().filter_map(tile::Windows::of) {
+            let (op, gathered) = (of.op(), of.gathered());
+            hoist_places(op);
+            let load = has_maps.then(|| load_of_windows(context, function, &of));
+            replace_all_uses(of.result(), gathered);
+            erase(op);
+            if let Some(load) = load.flatten() {
+                mapped.replace(gathered, load);
+            }
+        }
+        let reshapes = operations.iter().copied();
+        for reshape in reshapes.filter(|op| has_maps && TileOp::Reshape.is(*op)) {
+            let reshaped = result_of(reshape, 0);
+            if !factors(reshaped).is_empty()
+                && let Some(load) = merged_load(context, function, reshape)
+            {
+                mapped.replace(reshaped, load);
             }
         }
         mapped
@@ -66,40 +72,5 @@ impl<'c> MappedLoads<'c> {
         for (_, tile) in self.loads {
             erase_unused(tile);
         }
-    }
-}
-
-/// Whether a target has tensor maps, and products that read what they bring.
-pub(super) fn has_maps(target: &Target) -> bool {
-    target.has(Feature::Tma) && target.has(Feature::Wgmma)
-}
-
-/// The products that have a tile as a factor, with the number of the operand.
-fn factors(tile: IrValue) -> Vec<(IrOp, usize)> {
-    let mut taken = uses(tile);
-    taken.retain(|(user, _)| TileOp::Dot.is(*user) && !adds_to(*user, tile));
-    taken
-}
-
-/// Whether products take a tile as a factor, and nothing else does.
-pub(super) fn is_only_multiplied(tile: IrValue) -> bool {
-    let count = factors(tile).len();
-    count > 0 && count == uses(tile).len()
-}
-
-/// Erases the operation of a tile that nothing uses, and those that it alone used.
-pub(super) fn erase_unused(value: IrValue) {
-    let mut values = vec![value];
-    while let Some(value) = values.pop() {
-        let Some(op) = defining_op(value) else {
-            continue;
-        };
-        let unused = results_of(op).all(|result| users(result).is_empty());
-        if !unused || TileOp::of(op).is_none() {
-            continue;
-        }
-        values.retain(|other| defining_op(*other) != Some(op));
-        values.extend(captured(op));
-        erase(op);
     }
 }

@@ -2,8 +2,8 @@
 use super::known_ops::checked_ops;
 use super::types::Failed;
 use crate::passes::Reported;
-use crate::passes::ir_utils::{Kernel, for_each_kernel, users};
-use cutec_dialects::builder::IrOp;
+use crate::passes::ir_utils::{Kernel, captured, defining_op, erase, for_each_kernel, users};
+use cutec_dialects::builder::{IrOp, IrValue, results_of};
 use cutec_dialects::ops::{TileOp, tile};
 use melior::Context;
 
@@ -32,4 +32,21 @@ pub(super) fn rewrite_each<'c>(
 pub(super) fn sole_load(op: IrOp) -> Option<IrOp> {
     let load = tile::Load::defining(tile::Reshaping::of(op)?.input())?;
     (users(load.result()).len() == 1).then_some(load.op())
+}
+
+/// Erases the operation of a tile that nothing uses, and those that it alone used.
+pub(super) fn erase_unused(value: IrValue) {
+    let mut values = vec![value];
+    while let Some(value) = values.pop() {
+        let Some(op) = defining_op(value) else {
+            continue;
+        };
+        let unused = results_of(op).all(|result| users(result).is_empty());
+        if !unused || TileOp::of(op).is_none() {
+            continue;
+        }
+        values.retain(|other| defining_op(*other) != Some(op));
+        values.extend(captured(op));
+        erase(op);
+    }
 }

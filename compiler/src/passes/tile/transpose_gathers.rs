@@ -3,7 +3,7 @@
 //! Before: `tile.transpose` of a `tile.map` that reads elements of tensors, for products alone. After: the map of transposed tiles: what
 //! counts along an axis counts along the other, what has one row has one column. So the elements go straight to where products read
 //! them, by asynchronous copies where those apply.
-use super::mapped_loads::erase_unused;
+use super::rewrite_loads::erase_unused;
 use crate::passes::ir_utils::{
     borrowed, clone, collect_nested, defining_op, first_of_block, named_attributes, next_operation,
     replace_all_uses, users,

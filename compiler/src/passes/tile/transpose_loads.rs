@@ -7,8 +7,7 @@
 //! as it lies as well, both loads have one buffer (`twins.rs`).
 use super::coordinate::Coordinate;
 use super::load_early::multiplies;
-use super::mapped_loads::erase_unused;
-use super::rewrite_loads::rewrite_each;
+use super::rewrite_loads::{erase_unused, rewrite_each};
 use super::transpose_gathers::gather_transposed;
 use super::twins::{OF_TENSOR, exchanged};
 use crate::passes::Reported;

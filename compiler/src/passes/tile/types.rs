@@ -1,6 +1,6 @@
 //! What the types and attributes of operations on tiles say.
 use super::slices;
-use crate::passes::ir_utils::{defining_op, operand_value, string_attribute};
+use crate::passes::ir_utils::{defining_op, operand_value, string_attribute, uses};
 use cutec_dialects::atoms::{CopyAtom, Place};
 use cutec_dialects::builder::{
     IrOp, IrValue, integer_array, integer_value, operands_of, result_of,
@@ -8,7 +8,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
-use cutec_dialects::ops::{CuteOp, GpuOp, tile};
+use cutec_dialects::ops::{CuteOp, GpuOp, TileOp, tile};
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::target::MOST_WARPS;
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
@@ -96,6 +96,19 @@ pub(super) fn is_of_each_thread(reduction: IrOp) -> bool {
 /// Whether an operation is a product that adds to a tile.
 pub(super) fn adds_to<'c>(op: IrOp<'c>, value: IrValue<'c>) -> bool {
     tile::Dot::of(op).is_some_and(|dot| dot.c() == value)
+}
+
+/// The products that have a tile as a factor, with the number of the operand.
+pub(super) fn factors(tile: IrValue) -> Vec<(IrOp, usize)> {
+    let mut taken = uses(tile);
+    taken.retain(|(user, _)| TileOp::Dot.is(*user) && !adds_to(*user, tile));
+    taken
+}
+
+/// Whether products take a tile as a factor, and nothing else does.
+pub(super) fn is_only_multiplied(tile: IrValue) -> bool {
+    let count = factors(tile).len();
+    count > 0 && count == uses(tile).len()
 }
 
 /// The transpose of a tile, of which each thread holds the same elements.

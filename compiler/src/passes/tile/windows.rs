@@ -4,13 +4,11 @@
 //! becomes a `tile.load` with [`WINDOWS`]; else the gathered tile takes its place, with the reason as [`GATHERED_SINCE`].
 use super::coordinate::{narrowed, number};
 use super::emits::cute;
-use super::mapped_loads::{MappedLoads, has_maps, is_only_multiplied};
 use super::tensor_box::{Begin, TensorBox};
-use super::types::tile_of;
+use super::types::{is_only_multiplied, tile_of};
 use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
-    attributes, captured, defining_op, erase, is_inside, move_before, parent, replace_all_uses,
-    set_attribute,
+    attributes, captured, defining_op, erase, is_inside, move_before, parent, set_attribute,
 };
 use cutec_abi::tensor_map::Im2col;
 use cutec_dialects::builder::{
@@ -19,7 +17,6 @@ use cutec_dialects::builder::{
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
-use cutec_dialects::target::Target;
 use cutec_dialects::tile::{GATHERED_SINCE, WINDOWS, Windows};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
@@ -166,47 +163,37 @@ impl<'c> WindowsBox<'c> {
     }
 }
 
-/// Makes loads of these operations, all `tile.windows` of a kernel, where tensor maps can bring them.
-pub(super) fn load_windows<'c>(
+/// Moves what the places of windows follow from out of the loops that do not change it.
+pub(super) fn hoist_places(windows: IrOp) {
+    let mut moved = HashSet::new();
+    for operand in operands_of(windows).collect::<Vec<_>>() {
+        hoist(operand, &mut moved);
+    }
+}
+
+/// The load of a tile of windows, where a tensor map can bring it to products; else what is gathered says why not.
+pub(super) fn load_of_windows<'c>(
     context: &'c Context,
     function: IrOp<'c>,
-    operations: Vec<IrOp<'c>>,
-    target: &Target,
-    mapped: &mut MappedLoads<'c>,
-) {
-    for of in operations.into_iter().filter_map(tile::Windows::of) {
-        let (op, gathered) = (of.op(), of.gathered());
-        let mut moved = HashSet::new();
-        for operand in operands_of(op).collect::<Vec<_>>() {
-            hoist(operand, &mut moved);
-        }
-        let mut ir = OpBuilder::new(context, Insertion::Before(op));
-        ir.location = op.location();
-        if !has_maps(target) {
-            replace_all_uses(of.result(), gathered);
-            erase(op);
-            continue;
-        }
-        let operands: Vec<IrValue<'c>> = operands_of(op).skip(1).collect();
-        let ty = of.result().r#type();
-        let load = ir.value(TileOp::Load, &operands, &attributes(op, &[WINDOWS]), ty);
-        let Some(load) = defining_op(load) else {
-            continue;
-        };
-        let fits = match is_only_multiplied(of.result()) {
-            true => fits(load, function),
-            false => Err("something else than a product takes it".into()),
-        };
-        replace_all_uses(of.result(), gathered);
-        erase(op);
-        match fits {
-            Ok(()) => mapped.replace(gathered, load),
-            Err(why) => {
-                erase(load);
-                if let Some(map) = defining_op(gathered) {
-                    set_attribute(map, GATHERED_SINCE, ir.string(&why));
-                }
-            }
+    of: &tile::Windows<'c>,
+) -> Option<IrOp<'c>> {
+    let op = of.op();
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let operands: Vec<IrValue<'c>> = operands_of(op).skip(1).collect();
+    let ty = of.result().r#type();
+    let load = defining_op(ir.value(TileOp::Load, &operands, &attributes(op, &[WINDOWS]), ty))?;
+    let fits = match is_only_multiplied(of.result()) {
+        true => fits(load, function),
+        false => Err("something else than a product takes it".into()),
+    };
+    match fits {
+        Ok(()) => Some(load),
+        Err(why) => {
+            erase(load);
+            let map = defining_op(of.gathered())?;
+            set_attribute(map, GATHERED_SINCE, ir.string(&why));
+            None
         }
     }
 }

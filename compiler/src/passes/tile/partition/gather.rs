@@ -10,7 +10,7 @@ use super::{Partition, Spread};
 use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{present, string_attribute};
-use crate::passes::remarks::say;
+use crate::passes::said::say;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};

@@ -8,7 +8,7 @@ use crate::passes::ir_utils::{
     self, blocks, borrowed, collect_nested, constant_of, named_attributes, operations, present,
     set_operand, string_attribute, users,
 };
-use crate::passes::remarks::say;
+use crate::passes::said::say;
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, integer_value, operands_of, operation_key, result_of,
     value_key,

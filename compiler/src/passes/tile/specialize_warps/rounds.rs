@@ -5,7 +5,7 @@
 //! one tile each a multiprocessor begins the next when one ends. `persistent(…)` of a launch pins it, as `tile.persistent`.
 use super::emit::Emit;
 use crate::passes::ir_utils::{collect_nested, constant_of, defining_op, first_of_block, parent};
-use crate::passes::remarks::say;
+use crate::passes::said::say;
 use crate::passes::tile::pingpong::in_turn;
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, value_key};
