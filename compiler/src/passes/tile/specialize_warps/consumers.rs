@@ -215,12 +215,14 @@ pub(super) fn role<'c>(
     Ok(())
 }
 
-/// The map that makes the first factor of a product, in registers.
+/// The map that makes the first factor of a product, in registers, for it alone: what something else takes is there ahead of the wait for the products
+/// that read these registers, and ptxas 13.0 makes one of it and of what is packed behind the wait.
 pub(super) fn made_for(dot: IrOp<'_>) -> Option<IrOp<'_>> {
     let mma = mma_of(dot).ok()?;
     let factor = tile::Dot::of(dot)?.a();
     let map = defining_op(factor).filter(|map| TileOp::Map.is(*map) && same_block(*map, dot));
-    map.filter(|_| mma.atom.operand(Operand::A).place == Place::Registers)
+    let in_registers = mma.atom.operand(Operand::A).place == Place::Registers;
+    map.filter(|_| in_registers && users(factor) == [dot])
 }
 
 pub(super) fn wait_for_products<'c>(emit: &Emit<'c>, left: i64) -> IrOp<'c> {
