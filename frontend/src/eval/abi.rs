@@ -137,11 +137,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// Makes symbols of the integer parameters that an expression names.
     pub(super) fn symbols_in(&mut self, expr: &Expr, signature: &mut Signature<'a>) {
-        if let Some(name) = expr.as_name() {
+        names_any(expr, &mut |name| {
             self.symbol_for(name, signature);
-        }
-        let mut visit = |child: &Expr| self.symbols_in(child, signature);
-        expr.kind.for_each_child(&mut visit, &mut |_| {});
+            false
+        });
     }
 
     /// Reports a promise that holds for no launch.
@@ -615,15 +614,20 @@ fn row_major(extents: &[AbiExpr]) -> Option<Vec<AbiExpr>> {
 
 /// Whether an expression names a run-time integer of the signature.
 pub(super) fn mentions(expr: &Expr, signature: &Signature<'_>) -> bool {
-    if let Some(name) = expr.as_name() {
+    names_any(expr, &mut |name| {
         let scalar = |argument: &Argument<'_>| matches!(argument, Argument::Scalar { name: known, .. } if known == name);
-        return signature.symbol(name).is_some() || signature.arguments.iter().any(scalar);
+        signature.symbol(name).is_some() || signature.arguments.iter().any(scalar)
+    })
+}
+
+/// Whether an expression, blocks in it aside, has a name of which something holds; no other is asked about then.
+pub(super) fn names_any(expr: &Expr, holds: &mut dyn FnMut(&Arc<str>) -> bool) -> bool {
+    if let Some(name) = expr.as_name() {
+        return holds(name);
     }
     let mut found = false;
-    expr.kind.for_each_child(
-        &mut |child| found |= mentions(child, signature),
-        &mut |_| {},
-    );
+    let mut visit = |child: &Expr| found = found || names_any(child, holds);
+    expr.kind.for_each_child(&mut visit, &mut |_| {});
     found
 }
 

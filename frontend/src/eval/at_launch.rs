@@ -1,6 +1,7 @@
 //! What functions make of extents, for the host: they are evaluated as a thread would, to operations that no kernel gets, and what these
 //! compute is read off.
 
+use super::abi::names_any;
 use super::signature::{Argument, Signature, symbol_elem};
 use super::values::{Binding, Scalar, Value};
 use super::{Evaluator, Result, Scope};
@@ -18,7 +19,6 @@ use melior::ir::attribute::BoolAttribute;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, RegionLike, ValueLike};
 use std::cell::Cell;
-use std::sync::Arc;
 
 /// The most operations that one expression may be of: what a function names twice, the host computes twice.
 const MOST: usize = 1000;
@@ -86,15 +86,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
 /// Whether an expression names a tensor of the kernel: the host has its extents alone.
 fn names_tensor(expr: &Expr, signature: &Signature<'_>) -> bool {
-    let is_named = |name: &Arc<str>| {
+    names_any(expr, &mut |name| {
         let mut arguments = signature.arguments.iter();
         arguments
             .any(|argument| matches!(argument, Argument::Tensor(tensor) if tensor.name == *name))
-    };
-    let mut found = expr.as_name().is_some_and(is_named);
-    let mut visit = |child: &Expr| found |= names_tensor(child, signature);
-    expr.kind.for_each_child(&mut visit, &mut |_| {});
-    found
+    })
 }
 
 /// Whether the operations of a block do no more than compute.

@@ -1,12 +1,11 @@
 //! How many elements of a tile lie side by side in memory, aligned, so that one access takes them.
 use super::coordinate::Coordinate;
 use super::shifts::Shift;
-use super::types::{fast_axis, view_of};
+use super::types::{fast_axis, is_by_map_alone, view_of};
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::tile;
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::{BOX, TileType, WINDOWS};
-use melior::ir::operation::OperationLike;
+use cutec_dialects::tile::TileType;
 
 /// Bytes that the memory reads, writes and updates at once (`docs/performance.md`, "Atomic updates").
 pub(super) const SECTOR: i64 = 32;
@@ -16,11 +15,7 @@ pub(super) const SECTOR: i64 = 32;
 /// are no multiples of that, or not known to be.
 pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
-    // What a tensor map brings.
-    if [WINDOWS, BOX]
-        .iter()
-        .any(|name| access.attribute(name).is_ok())
-    {
+    if is_by_map_alone(access) {
         return None;
     }
     let at = Coordinate::of(access).ok()?;

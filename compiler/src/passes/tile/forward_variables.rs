@@ -5,7 +5,7 @@
 //! stores is a select; variables that nothing loads are gone. A role that holds no tiles can compute coordinates that follow from values,
 //! from memory it cannot (`issuable.rs`). What loops change stays in memory.
 use super::known_ops::checked_ops;
-use super::speculate::{MOST, is_safe};
+use super::speculate::{has_few, is_safe, put_ahead};
 use super::types::{Failed, view_of};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
@@ -17,7 +17,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, cute};
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
 /// What variables hold, by their addresses.
@@ -115,8 +115,7 @@ impl<'c> Forward<'c> {
                 changed.push(variable);
             }
         }
-        let branches = ScfOp::If.is(op);
-        if !branches {
+        if !ScfOp::If.is(op) {
             // A round begins with what the one before has stored.
             known.retain(|variable, _| !changed.contains(variable));
         }
@@ -129,7 +128,7 @@ impl<'c> Forward<'c> {
         });
         let ends: Vec<Known<'c>> = ends.collect();
         let chosen = match &ends[..] {
-            [then, otherwise] if branches && self.only_assigns(op) => changed
+            [then, otherwise] if self.only_assigns(op) => changed
                 .iter()
                 .map(|variable| Some((*variable, *then.get(variable)?, *otherwise.get(variable)?)))
                 .collect::<Option<Vec<_>>>(),
@@ -143,21 +142,11 @@ impl<'c> Forward<'c> {
 
     /// Whether branches without results only compute a few integers and store them to variables.
     fn only_assigns(&self, branch: IrOp<'c>) -> bool {
-        let assigns = |op: &IrOp<'c>| match self.stored(*op) {
-            Some((_, value)) => value.r#type().to_string().starts_with('i'),
-            None => is_safe(*op),
+        let assigns = |op: IrOp<'c>| match self.stored(op) {
+            Some((_, value)) => value.r#type().is_integer(),
+            None => is_safe(op),
         };
-        branch.result_count() == 0
-            && branch.region_count() == 2
-            && (0..2).all(|region| match blocks(branch, region)[..] {
-                [] => true,
-                [block] => {
-                    let mut inside = operations(block);
-                    inside.pop();
-                    inside.len() <= MOST && inside.iter().all(assigns)
-                }
-                _ => false,
-            })
+        branch.result_count() == 0 && has_few(branch, assigns)
     }
 
     /// Computes both branches, and stores what each variable holds behind them.
@@ -170,17 +159,15 @@ impl<'c> Forward<'c> {
         let Some(condition) = operands_of(branch).next() else {
             return;
         };
+        let mut inside = Vec::new();
+        collect_nested(branch, &mut inside);
+        put_ahead(branch);
         let mut stores: HashMap<usize, IrOp<'c>> = HashMap::new();
-        for block in (0..2).flat_map(|region| blocks(branch, region)) {
-            let mut inside = operations(block);
-            inside.pop();
-            for op in inside {
-                move_before(op, branch);
-                if let Some((variable, _)) = self.stored(op)
-                    && let Some(earlier) = stores.insert(variable, op)
-                {
-                    erase(earlier);
-                }
+        for op in inside {
+            if let Some((variable, _)) = self.stored(op)
+                && let Some(earlier) = stores.insert(variable, op)
+            {
+                erase(earlier);
             }
         }
         let mut ir = OpBuilder::new(self.context, Insertion::Before(branch));

@@ -36,7 +36,11 @@ pub(super) fn sole_load(op: IrOp) -> Option<IrOp> {
 
 /// Erases the operation of a tile that nothing uses, and those that it alone used.
 pub(super) fn erase_unused(value: IrValue) {
-    let mut values = vec![value];
+    erase_all_unused(vec![value]);
+}
+
+/// The same of several tiles, some of which may be used.
+pub(super) fn erase_all_unused(mut values: Vec<IrValue>) {
     while let Some(value) = values.pop() {
         let Some(op) = defining_op(value) else {
             continue;

@@ -4,7 +4,7 @@
 //! aligned where the offset is not: so a thread loads whole vectors, and takes from them what each tile has (`partition/shifted.rs`).
 use super::coordinate::Coordinate;
 use super::issuable::read_only;
-use super::types::{fast_axis, tile_of};
+use super::types::{fast_axis, is_by_map_alone, tile_of};
 use crate::passes::ir_utils::{
     attributes, constant_of, defining_op, same_block, set_attribute, users,
 };
@@ -15,7 +15,6 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::memo::{type_text, val_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, Op, TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::{BOX, WINDOWS};
 use cutec_dialects::value::Val;
 use cutec_layout::Tree;
 use melior::Context;
@@ -239,9 +238,8 @@ pub(super) fn find<'c>(context: &'c Context, function: IrOp<'c>, operations: &[I
             elem.is_ok_and(|elem| !elem.is_packed() && elem != Elem::I1)
                 && is_read_only(load.view())
                 && !users(load.result()).iter().any(of_product)
-                && ["copy", WINDOWS, BOX]
-                    .iter()
-                    .all(|name| op.attribute(name).is_err())
+                && op.attribute("copy").is_err()
+                && !is_by_map_alone(*op)
         })
     });
     let mut known = Sums::default();

@@ -11,7 +11,7 @@ use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{CuteOp, GpuOp, TileOp, tile};
 use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::target::MOST_WARPS;
-use cutec_dialects::tile::{Mode, TileLayout, TileType};
+use cutec_dialects::tile::{BOX, Mode, TileLayout, TileType, WINDOWS};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, TiledMmaVal, Val, View};
 use cutec_layout::Int;
@@ -96,6 +96,13 @@ pub(super) fn is_of_each_thread(reduction: IrOp) -> bool {
 /// Whether an operation is a product that adds to a tile.
 pub(super) fn adds_to<'c>(op: IrOp<'c>, value: IrValue<'c>) -> bool {
     tile::Dot::of(op).is_some_and(|dot| dot.c() == value)
+}
+
+/// Whether a load has more of a view than its coordinate and shape say, which a tensor map alone brings.
+pub(super) fn is_by_map_alone(load: IrOp) -> bool {
+    [WINDOWS, BOX]
+        .iter()
+        .any(|name| load.attribute(name).is_ok())
 }
 
 /// The products that have a tile as a factor, with the number of the operand.

@@ -8,6 +8,7 @@ use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
 use super::pingpong;
+use super::registers::for_bits;
 use super::slices;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
@@ -454,7 +455,7 @@ fn widest(columns: i64, product: &Product, there: i64) -> Option<MmaAtom> {
     } else {
         0
     };
-    let takes = |width: i64| ROWS * width * sums.bits() / (32 * WARPGROUP) + factor;
+    let takes = |width: i64| for_bits(ROWS * width * sums.bits() / WARPGROUP) + factor;
     let widths = (1..=32).rev().map(|eights| 8 * eights);
     let mut atoms = widths
         .filter(|width| columns % width == 0 && takes(*width) + BESIDE_INSTRUCTION <= there)

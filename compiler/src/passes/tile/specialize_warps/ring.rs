@@ -5,6 +5,7 @@ mod find;
 use super::super::emits::Emits;
 use super::super::gathers::GatheredTile;
 use super::super::multicast::Share;
+use super::super::rewrite_loads::erase_all_unused;
 use super::super::slices;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
@@ -16,12 +17,10 @@ use super::gather::Pending;
 use super::split;
 use super::vectors::Vector;
 use crate::passes::ir_utils::{
-    attributes, defining_op, erase, is_in_block, replace_all_uses, users,
+    attributes, captured, defining_op, erase, is_in_block, replace_all_uses, users,
 };
 use cutec_dialects::atoms::TmaAtom;
-use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, result_of, results_of,
-};
+use cutec_dialects::builder::{Insertion, IrBlock, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{WARP, WARPGROUP};
@@ -628,24 +627,12 @@ impl<'c> Ring<'c> {
                     }
                     erase(copy.op);
                 }
-                By::Gather(_) | By::Warp(_) => erase_unused(copy.op),
+                By::Gather(_) | By::Warp(_) => {
+                    let used = captured(copy.op);
+                    erase(copy.op);
+                    erase_all_unused(used);
+                }
             }
-        }
-    }
-}
-
-/// Erases an operation, and tiles that nothing else uses.
-fn erase_unused(op: IrOp) {
-    let mut operands: Vec<IrValue> = operands_of(op).collect();
-    erase(op);
-    while let Some(value) = operands.pop() {
-        let Some(op) = defining_op(value).filter(|op| TileOp::of(*op).is_some()) else {
-            continue;
-        };
-        if results_of(op).all(|result| users(result).is_empty()) {
-            operands.extend(operands_of(op));
-            operands.retain(|other| *other != value);
-            erase(op);
         }
     }
 }
