@@ -1,4 +1,4 @@
-// Numbers of integers of 4 bits, two at once, and of bytes that are in another order.
+// Numbers of integers of 4 bits, two at once, and of bytes.
 // RUN: %cute-opt --tile-convert-packed %s | FileCheck %s
 
 gpu.module @kernels {
@@ -52,18 +52,48 @@ gpu.module @kernels {
     gpu.return %2 : vector<2xi32>
   }
 
-  // Bytes: seven bits in the mantissa, and the sign in what is subtracted. In their order they are left to convert-bytes.
+  // Bytes: seven bits in the mantissa, and the sign in what is subtracted. Those in their order are taken by fours.
   // CHECK-LABEL: gpu.func @bytes
   // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x4240;"
   // CHECK: arith.andi
   // CHECK: arith.andi
   // CHECK: arith.subf
-  // CHECK: arith.sitofp %{{.*}} : vector<4xi8> to vector<4xbf16>
+  // CHECK: vector.bitcast %{{.*}} : vector<4xi8> to vector<1xi32>
+  // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x4140;"
+  // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x4342;"
+  // CHECK-NOT: sitofp
   gpu.func @bytes(%words: vector<1xi32>, %plain: vector<4xi8>) -> (vector<2xbf16>, vector<4xbf16>) {
     %0 = vector.bitcast %words : vector<1xi32> to vector<4xi8>
     %1 = vector.shuffle %0, %0 [0, 2] : vector<4xi8>, vector<4xi8>
     %2 = arith.sitofp %1 : vector<2xi8> to vector<2xbf16>
     %3 = arith.sitofp %plain : vector<4xi8> to vector<4xbf16>
     gpu.return %2, %3 : vector<2xbf16>, vector<4xbf16>
+  }
+
+  // Without a sign what is subtracted is 256 less the power with the eighth bit. Words that come by twos stay so.
+  // CHECK-LABEL: gpu.func @unsigned
+  // CHECK: vector.extract %{{.*}}[0] : i16 from vector<2xi16>
+  // CHECK: arith.constant dense<2.560000e+02> : vector<4xbf16>
+  // CHECK: %[[MORE:.*]] = arith.subf
+  // CHECK: arith.subf %{{.*}}, %[[MORE]]
+  // CHECK-NOT: uitofp
+  gpu.func @unsigned(%words: vector<2xi16>) -> vector<4xbf16> {
+    %0 = vector.bitcast %words : vector<2xi16> to vector<4xi8>
+    %1 = arith.uitofp %0 : vector<4xi8> to vector<4xbf16>
+    gpu.return %1 : vector<4xbf16>
+  }
+
+  // f32 takes a byte on top of 2²³, one instruction each.
+  // CHECK-LABEL: gpu.func @wide
+  // CHECK: llvm.inline_asm {{.*}}0x4b000000
+  // CHECK: arith.xori
+  // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x7440;"
+  // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x7441;"
+  // An odd number of them is left to convert-bytes, 16 bits by themselves.
+  // CHECK: arith.sitofp %{{.*}} : vector<3xi8> to vector<3xbf16>
+  gpu.func @wide(%bytes: vector<2xi8>, %odd: vector<3xi8>) -> (vector<2xf32>, vector<3xbf16>) {
+    %0 = arith.sitofp %bytes : vector<2xi8> to vector<2xf32>
+    %1 = arith.sitofp %odd : vector<3xi8> to vector<3xbf16>
+    gpu.return %0, %1 : vector<2xf32>, vector<3xbf16>
   }
 }

@@ -295,18 +295,21 @@ fn gemm(mma: &Val, d: &Val, a: &Val, b: &Val, c: &Val) -> Option<String> {
     let plan = gemm_plan(mma, d, a, b, c).ok()?;
     let count = plan.steps.len();
     let atom = plan.atom;
-    let registers = |view: &Val| match view {
-        Val::View(view) => {
+    let lies = |view: &Val| match view {
+        Val::View(view) if view.ptr.space == Space::Rmem => {
             let size = view.layout.size().as_static().unwrap_or(0);
-            (size * view.ptr.elem.bits() + 31) / 32
+            match (size * view.ptr.elem.bits() + 31) / 32 {
+                1 => "in 1 register".to_owned(),
+                count => format!("in {count} registers"),
+            }
         }
-        _ => 0,
+        _ => "in shared memory".to_owned(),
     };
     let what = atom.op.instruction().remark(&atom);
     Some(format!(
-        "gemm: {count} × {what}; {} registers of A, {} of B, {} of the accumulator",
-        registers(a),
-        registers(b),
-        registers(c)
+        "gemm: {count} × {what}; A {}, B {}, the accumulator {}",
+        lies(a),
+        lies(b),
+        lies(c)
     ))
 }

@@ -1,7 +1,7 @@
 //! `tile-convert-packed`: numbers of the narrow integers that words hold, by arithmetic on the words.
 //!
-//! Before: conversions of vectors of i4 to other numbers, and of those of i8 that `tile.recast` has put in another order to floating
-//! numbers of 16 bits: of a `vector.shuffle` of a `vector.bitcast` of words. After: no i4. Two numbers of 16 bits are made at once: an integer is put into the mantissa
+//! Before: conversions of vectors of i4 to other numbers, and of those of i8 to floating numbers: of a `vector.bitcast` of words, or of a
+//! `vector.shuffle` of one, as `tile.recast` makes it. After: no i4. Two numbers of 16 bits are made at once: an integer is put into the mantissa
 //! of a power of two that is large enough, and that subtracted, which is exact.
 use super::super::ir_utils::{
     Kernel, collect_nested, defining_op, erase, for_each_kernel, replace_all_uses, users,
@@ -42,6 +42,8 @@ pub fn convert_packed<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
 /// The upper bytes of a power of two whose lower bits take a byte: 1024 in f16, 128 in bf16.
 const POWER_OF_F16: i64 = 0x64;
 const POWER_OF_BF16: i64 = 0x43;
+/// Of f32 2²³, all of it.
+const POWER_OF_F32: i64 = 0x4b00_0000;
 
 /// Such a byte four times.
 fn fill_of_8(power: i64) -> i64 {
@@ -80,10 +82,12 @@ fn convert<'c>(context: &'c Context, op: IrOp<'c>, signed: bool) {
         _ => return,
     };
     let to_text = type_text(to);
-    // Other conversions of bytes are those of `convert-bytes`.
-    let expands = match width {
-        4 => true,
-        _ => &*to_text == "f16" || signed && &*to_text == "bf16",
+    let even = count % 2 == 0;
+    // Other conversions of bytes are left to `convert-bytes`.
+    let expands = match &*to_text {
+        _ if width == 4 => true,
+        "f16" | "bf16" => even,
+        to => to == "f32",
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
@@ -91,9 +95,9 @@ fn convert<'c>(context: &'c Context, op: IrOp<'c>, signed: bool) {
     let Some(packed) = packed.flatten() else {
         return;
     };
-    let even = count % 2 == 0;
     let elements = match &*to_text {
         "f16" | "bf16" if even => packed.halves(&to_text),
+        "f32" if width == 8 => packed.bytes_in_f32(to),
         _ => packed.one_by_one(to),
     };
     let ty = packed.ir.vector_type(count, to);
@@ -118,38 +122,55 @@ fn erase_unused(value: IrValue) {
     }
 }
 
+/// Integers that may hold narrower ones, the widest first: a word of 32 bits is a register.
+const WORDS: [(&str, i64); 3] = [("i32", 32), ("i16", 16), ("i8", 8)];
+
+/// Bits of such an integer.
+fn bits_of(word: Type) -> Option<i64> {
+    let text = type_text(word);
+    let mut known = WORDS.into_iter();
+    known
+        .find(|(name, _)| **name == *text)
+        .map(|(_, bits)| bits)
+}
+
+/// A vector of such integers as one of the widest.
+fn in_words<'c>(ir: &OpBuilder<'c>, of: IrValue<'c>) -> Option<IrValue<'c>> {
+    let (count, elem) = vector_elements(of.r#type())?;
+    let bits = count * bits_of(elem)?;
+    let (name, word) = WORDS.into_iter().find(|(_, word)| bits % word == 0)?;
+    let ty = ir.vector_type(bits / word, ir.ty(name));
+    Some(match ty == of.r#type() {
+        true => of,
+        false => ir.value(VectorOp::Bitcast, &[of], &[], ty),
+    })
+}
+
 impl<'c> Packed<'c> {
     /// What a vector is of. One of 4 bits that is of no words, as of what a loop carries, becomes one of words.
     fn of(ir: OpBuilder<'c>, narrow: IrValue<'c>, width: i64, signed: bool) -> Option<Self> {
         let (count, _) = vector_elements(narrow.r#type())?;
+        let of_words = |value: IrValue<'c>| {
+            let of = defining_op(value).filter(|op| VectorOp::Bitcast.is(*op));
+            operands_of(of?).next()
+        };
         let shuffle = defining_op(narrow).filter(|op| VectorOp::Shuffle.is(*op));
         let found = shuffle.and_then(|shuffle| {
             let order = shuffle.attribute("mask").ok().and_then(integer_array)?;
-            let narrow = defining_op(operands_of(shuffle).next()?)?;
-            let of = VectorOp::Bitcast
-                .is(narrow)
-                .then(|| operands_of(narrow).next())??;
-            Some((of, order))
+            Some((of_words(operands_of(shuffle).next()?)?, order))
         });
-        let (of, order, bits) = match found {
-            Some((of, order)) => {
-                let (_, word) = vector_elements(of.r#type())?;
-                let bits = match &*type_text(word) {
-                    "i32" => 32,
-                    "i16" => 16,
-                    "i8" => 8,
-                    _ => return None,
-                };
-                (of, order, bits)
-            }
+        let in_order = || Some((of_words(narrow)?, (0..count).collect()));
+        let (of, order) = match found.or_else(in_order) {
+            Some(found) => found,
             None if width == 4 => {
                 let ty = ir.vector_type(count, ir.ty("i8"));
                 let of = ir.value(ArithOp::Extui, &[narrow], &[], ty);
-                (of, (0..count).map(|at| 2 * at).collect(), 8)
+                (of, (0..count).map(|at| 2 * at).collect())
             }
-            None => return None,
+            None => (in_words(&ir, narrow)?, (0..count).collect()),
         };
         let (words, word) = vector_elements(of.r#type())?;
+        let bits = bits_of(word)?;
         let each = |at: i64| {
             let position = [("static_position", ir.i64_array(&[at]))];
             let part = ir.value(VectorOp::Extract, &[of], &position, word);
@@ -229,6 +250,10 @@ impl<'c> Packed<'c> {
                 let words = self.ir.value(VectorOp::FromElements, &words, &[], of);
                 self.ir.value(VectorOp::Bitcast, &[words], &[], ty)
             });
+            let more = match self.width == 8 && !self.signed && to != "f16" {
+                true => self.negated_above_sign(more, ty),
+                false => more,
+            };
             let numbers = self.ir.value(ArithOp::Subf, &[number, more], &[], ty);
             for at in 0..part.len() as i64 {
                 let position = [("static_position", self.ir.i64_array(&[at]))];
@@ -310,6 +335,35 @@ impl<'c> Packed<'c> {
                 self.binary(ArithOp::Andi, bits, 0xff80_ff80),
             ],
         }
+    }
+
+    /// What bytes without a sign are less than the lower seven bits on top of 128: 128, or nothing where the eighth bit is set, of 128 or 256.
+    fn negated_above_sign(&self, more: IrValue<'c>, ty: Type<'c>) -> IrValue<'c> {
+        let (_, bf16) = vector_elements(ty).unwrap_or((1, ty));
+        let most = self.ir.splat(ty, self.ir.float(256.0, bf16));
+        let most = self.ir.number(most, ty);
+        self.ir.value(ArithOp::Subf, &[most, more], &[], ty)
+    }
+
+    /// Bytes in the lowest bits of 2²³, and that subtracted.
+    fn bytes_in_f32(&self, f32_type: Type<'c>) -> Vec<IrValue<'c>> {
+        let power = self.in_register(POWER_OF_F32);
+        let more = POWER_OF_F32 | if self.signed { 0x80 } else { 0 };
+        let more = self
+            .ir
+            .value(ArithOp::Bitcast, &[self.number(more)], &[], f32_type);
+        let each = |place: &Place| {
+            let word = match self.signed {
+                true => self.binary(ArithOp::Xori, self.words[place.word], 0x8080_8080),
+                false => self.words[place.word],
+            };
+            let text = format!("prmt.b32 $0, $1, $2, {:#x};", 0x7440 | place.bit / 8);
+            let i32_type = self.ir.ty("i32");
+            let bits = self.ir.assembly(&text, "=r,r,r", &[word, power], i32_type);
+            let number = self.ir.value(ArithOp::Bitcast, &[bits], &[], f32_type);
+            self.ir.value(ArithOp::Subf, &[number, more], &[], f32_type)
+        };
+        self.places.iter().map(each).collect()
     }
 
     /// Each number by itself.

@@ -32,6 +32,7 @@ mod update;
 mod vectors;
 mod warpgroup;
 mod without_rounds;
+mod words;
 
 use super::emits::Emits;
 use super::known_ops::{checked_ops, is_of_elements};

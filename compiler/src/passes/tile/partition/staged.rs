@@ -58,18 +58,23 @@ impl<'c> Partition<'c> {
         let read = present(tile::Read::of(op))?;
         let (buffer, stage) = (self.buffer_of(read)?, read.stage());
         let offsets = offsets_of(op).map_err(SemError::Illegal)?;
-        let fragment = self.fragment(to)?;
+        let fragment;
         match tiled_copy_of(op).map_err(SemError::Illegal)? {
             Some(copy) => {
                 let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
                 let from = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, buffer)?;
                 let from = self.block_of(from, &copy, &offsets, to, stage)?;
+                fragment = self.fragment(to)?;
                 let into = self.held_by(fragment, registers_of(&copy, to)?)?;
                 self.ir.op(CuteOp::Copy, &[tiled, from, into], &[], &[]);
             }
             None => {
                 let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
                 let part = self.part_of_stage(buffer, stage, &offsets, to)?;
+                if let Some(read) = self.read_words(part, fast, to)? {
+                    return Ok(read);
+                }
+                fragment = self.fragment(to)?;
                 let part = self.partition(part, None, fast, to)?;
                 self.copy(&part, fragment, to, Way::Load)?;
             }
