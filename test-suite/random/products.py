@@ -18,8 +18,12 @@ class Product:
         self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
         self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256), (128, 256)])
         # Few rows, which `wgmma` multiplies with the factors exchanged.
+        self.bytes = None
         if rng.random() < 0.2:
-            self.bm, self.bn = rng.choice([16, 32, 48, 96]), rng.choice([64, 128])
+            self.bm, self.bn = rng.choice([16, 16, 32, 48, 96]), rng.choice([64, 128])
+            # One factor of bytes.
+            if self.type in SHORT and rng.random() < 0.5:
+                self.bytes = rng.choice([0, 1, 1])
         self.bk = rng.choice([32, 64]) if self.type in SHORT else 32
         self.m, self.n = (8 * rng.randint(1, 40) for _ in range(2))
         self.k = 8 * rng.randint(0, 20)
@@ -55,7 +59,15 @@ class Product:
         """The product, in `sums`; the text of an element of it."""
         bm, bn, bk = self.bm, self.bn, self.bk
         factors = []
-        for name, rows, extent, tile, place, index in (("a", "m", self.m, bm, "tile.m", "i"), ("b", "n", self.n, bn, "COLUMN", "j")):
+        if self.bytes is not None and self.rng.random() < 0.5:
+            self.promises.append("k % 16 == 0")
+            self.k = -(-self.k // 16) * 16
+        for number, (name, rows, extent, tile, place, index) in enumerate((("a", "m", self.m, bm, "tile.m", "i"), ("b", "n", self.n, bn, "COLUMN", "j"))):
+            if number == self.bytes:
+                self.parameter(name, "i8", (rows, "k"))
+                self.data.append(f"let {name} = random<i8>({extent}, {self.k});")
+                factors.append((f"{self.type}({name}.tile(({tile}, {bk}), ({place}, t)))", f"{name}[{index}, l]"))
+                continue
             # Rows that are two modes of a tensor.
             if self.rng.random() < 0.15 and extent % 8 == 0:
                 apart = self.rng.choice([2, 4, 8])

@@ -96,4 +96,16 @@ gpu.module @kernels {
     %1 = arith.sitofp %odd : vector<3xi8> to vector<3xbf16>
     gpu.return %0, %1 : vector<2xf32>, vector<3xbf16>
   }
+
+  // By way of f32, which has each of them: at once.
+  // CHECK-LABEL: gpu.func @by_way_of_f32
+  // CHECK-NOT: f32>
+  // CHECK: llvm.inline_asm {{.*}}"prmt.b32 $0, $1, $2, 0x4140;"
+  // CHECK-NOT: f32>
+  // CHECK: gpu.return
+  gpu.func @by_way_of_f32(%bytes: vector<4xi8>) -> vector<4xf16> {
+    %0 = arith.uitofp %bytes : vector<4xi8> to vector<4xf32>
+    %1 = arith.truncf %0 : vector<4xf32> to vector<4xf16>
+    gpu.return %1 : vector<4xf16>
+  }
 }

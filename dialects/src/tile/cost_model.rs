@@ -157,6 +157,19 @@ pub fn warps_of_product(size: i64) -> i64 {
     1 << (size / OF_A_WARP).clamp(1, most).ilog2()
 }
 
+/// Rows of the larger factor for a warp where a product waits for memory, and most warps that share it: more of them wait at once
+/// ("Few rows by `mma.sync`").
+const ROWS_OF_FEW: i64 = 16;
+const MOST_WARPS_OF_FEW: i64 = 4;
+
+/// Warps that share a product of these extents that waits for memory: a power of two.
+pub fn warps_of_few(extents: [i64; 2]) -> i64 {
+    let [one, other] = extents;
+    1 << (one.max(other) / ROWS_OF_FEW)
+        .clamp(1, MOST_WARPS_OF_FEW)
+        .ilog2()
+}
+
 /// How many warpgroups may share products of these rows and columns, the best first.
 ///
 /// Two from 128 rows on: one multiplies while the other begins its next products. More only where the sums do not fit the registers of two.
@@ -228,11 +241,27 @@ pub fn traffic(extents: [i64; 2], arrangement: [i64; 2]) -> i64 {
 /// Stages of a loop of products by `mma.sync` or single threads, in a block that shares a multiprocessor with others, which hide its latency
 /// as well, and in one that is alone ("Tuned": 3 or 4 in all that was chosen for more than a few rows).
 const COPIES: (i64, i64) = (3, 4);
+/// The same where products wait for memory, and the blocks that are then to share a multiprocessor at most ("Few rows by `mma.sync`").
+const COPIES_OF_FEW: (i64, i64) = (3, 8);
+const BLOCKS_OF_FEW: i64 = 3;
 /// The same of a ring that a warp of its own fills, which costs no instruction of those that multiply ("By `wgmma`": 4;
 /// `std/product_sm90.cute` has up to 8).
 const RING: (i64, i64) = (4, 8);
 /// Registers of a thread beside its sums and operands: addresses, counters.
 const WORKING: i64 = 40;
+
+/// A block whose threads copy what they multiply.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyingBlock {
+    /// Threads.
+    pub threads: i64,
+    /// Registers that each holds.
+    pub held: i64,
+    /// What the program says of blocks a multiprocessor; 1 where it says nothing.
+    pub blocks: i64,
+    /// Whether its products wait for memory ([`waits_for_memory`]).
+    pub waits: bool,
+}
 
 /// How many stages what is loaded for products gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,21 +273,25 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Of copies by the threads that multiply: `stage` bytes each, `others` beside them in a block of so many threads, which hold so many
-    /// registers each. `blocks` is what the program says of blocks a multiprocessor.
+    /// Of copies by the threads that multiply, `stage` bytes each, `others` beside them.
     ///
     /// Of blocks that registers leave room for several share a multiprocessor.
-    pub fn of_copies(
-        stage: i64,
-        others: i64,
-        (threads, held, blocks): (i64, i64, i64),
-        target: &Target,
-    ) -> Stages {
+    pub fn of_copies(stage: i64, others: i64, block: CopyingBlock, target: &Target) -> Stages {
+        let CopyingBlock {
+            threads,
+            held,
+            blocks,
+            waits,
+        } = block;
         let (shared, alone) = COPIES;
         let needed = held + WORKING;
         let mut possible = blocks.max(1);
         while blocks <= 1 && registers_of_thread(threads, possible + 1) >= needed {
             possible += 1;
+        }
+        if waits {
+            let possible = possible.min(BLOCKS_OF_FEW.max(blocks));
+            return Stages::of(COPIES_OF_FEW, stage, others, possible, target);
         }
         let most = if possible > 1 { shared } else { alone };
         Stages::of((shared, most), stage, others, possible, target)
@@ -326,10 +359,15 @@ const FETCHED: i64 = 32 << 10;
 /// Rounds of a loop of products, of so many bytes each, that are fetched into L2 while the launch ahead ends, where so many blocks share a
 /// multiprocessor: what that launch writes may be among them, as L2 has what memory is to have. Only where a tile has few rows or columns.
 pub fn rounds_fetched(extents: [i64; 2], bytes: i64, blocks: i64) -> i64 {
-    match extents.into_iter().min() {
-        Some(least) if least <= FEW => (FETCHED / blocks.max(1) / bytes.max(1)).max(1),
-        _ => 0,
+    match waits_for_memory(extents) {
+        true => (FETCHED / blocks.max(1) / bytes.max(1)).max(1),
+        false => 0,
     }
+}
+
+/// Whether a product of so many rows and columns waits for memory.
+pub fn waits_for_memory(extents: [i64; 2]) -> bool {
+    extents.into_iter().any(|extent| extent <= FEW)
 }
 
 // Loads ahead
@@ -562,7 +600,13 @@ mod tests {
     #[test]
     fn copies_of_a_block_alone_take_the_memory_there_is() {
         // 128 × 256 × 64 of bf16 by 256 threads.
-        let of = |name| Stages::of_copies(48 << 10, 0, (256, 160, 1), &target(name)).count;
+        let block = CopyingBlock {
+            threads: 256,
+            held: 160,
+            blocks: 1,
+            waits: false,
+        };
+        let of = |name| Stages::of_copies(48 << 10, 0, block, &target(name)).count;
         assert_eq!(of("sm_80"), 3);
         assert_eq!(of("sm_89"), 2);
         assert_eq!(of("sm_90"), 4);
@@ -572,7 +616,15 @@ mod tests {
     fn copies_of_several_blocks_hide_each_others_latency() {
         // 64 × 64 × 32 of bf16 by 128 threads: five blocks by their registers.
         let (target, three) = (target("sm_80"), |blocks| Stages { count: 3, blocks });
-        let of = |stage, sharing| Stages::of_copies(stage << 10, 0, sharing, &target);
+        let of = |stage, (threads, held, blocks)| {
+            let block = CopyingBlock {
+                threads,
+                held,
+                blocks,
+                waits: false,
+            };
+            Stages::of_copies(stage << 10, 0, block, &target)
+        };
         assert_eq!(of(8i64, (128, 48, 1)), three(5));
         // What the program says of blocks counts.
         assert_eq!(of(16, (256, 80, 2)), three(2));
@@ -580,6 +632,28 @@ mod tests {
         assert_eq!(of(32, (256, 80, 2)), three(1));
         // What does not fit twice is not pipelined.
         assert_eq!(of(100, (256, 80, 1)).count, 1);
+    }
+
+    #[test]
+    fn products_that_wait_for_memory_have_more_under_way() {
+        // 16 × 64 × 128 of bf16 and i8 by four warps.
+        let of = |stage, name| {
+            let block = CopyingBlock {
+                threads: 128,
+                held: 48,
+                blocks: 1,
+                waits: true,
+            };
+            let Stages { count, blocks } = Stages::of_copies(stage, 0, block, &target(name));
+            (count, blocks)
+        };
+        assert_eq!(of(12 << 10, "sm_80"), (4, 3));
+        assert_eq!(of(12 << 10, "sm_90"), (6, 3));
+        assert_eq!(of(4 << 10, "sm_90"), (8, 3));
+        assert_eq!(warps_of_few([16, 64]), 4);
+        assert_eq!(warps_of_few([256, 8]), 4);
+        assert_eq!(warps_of_few([16, 8]), 1);
+        assert!(waits_for_memory([16, 256]) && !waits_for_memory([64, 64]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Parameters and promises of a kernel: what a host passes, and what it must fulfil.
 
+use super::abi::mentions;
 use super::values::Value;
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, ItemKind, Kernel, Param, TypeKind};
@@ -332,7 +333,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     _ => return Ok(()),
                 };
                 let (name, span) = found;
-                if runs(number, signature) || known.contains(name) {
+                if mentions(number, signature) || known.contains(name) {
                     return Ok(());
                 }
                 let value = self.static_int("the number promised", number)?;
@@ -369,7 +370,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let scalar = signature.arguments.iter().position(|argument| {
                     matches!(argument, Argument::Scalar { name: known, elem: Elem::I32 | Elem::I64, .. } if Some(known) == name)
                 });
-                let computed = runs(rhs, signature) || runs(by, signature);
+                let computed = mentions(rhs, signature) || mentions(by, signature);
                 if symbol.is_none() && (scalar.is_none() || computed) {
                     signature.promises.push(promise);
                     return Ok(());
@@ -440,18 +441,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         }
     }
-}
-
-/// Whether an expression depends on what a host passes.
-fn runs(expr: &Expr, signature: &Signature<'_>) -> bool {
-    if let Some(name) = expr.as_name() {
-        let passed = |argument: &Argument<'_>| matches!(argument, Argument::Scalar { name: known, .. } if known == name);
-        return signature.symbol(name).is_some() || signature.arguments.iter().any(passed);
-    }
-    let mut found = false;
-    let mut child = |child: &Expr| found |= runs(child, signature);
-    expr.kind.for_each_child(&mut child, &mut |_| {});
-    found
 }
 
 /// The least number that both divide, up to the largest divisor that types of the IR carry.

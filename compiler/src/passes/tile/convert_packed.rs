@@ -27,6 +27,11 @@ pub fn convert_packed<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         } = kernel;
         let mut inside = Vec::new();
         collect_nested(function, &mut inside);
+        for op in inside {
+            round_at_once(context, op);
+        }
+        let mut inside = Vec::new();
+        collect_nested(function, &mut inside);
         for op in &inside {
             let signed = match ArithOp::of(*op) {
                 Some(ArithOp::Sitofp | ArithOp::Extsi) => true,
@@ -37,6 +42,28 @@ pub fn convert_packed<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         }
         Ok::<_, Reported>(())
     })
+}
+
+/// What becomes f32 and then a number of 16 bits becomes that at once: both have each integer of a byte and less.
+fn round_at_once<'c>(context: &'c Context, op: IrOp<'c>) -> Option<()> {
+    let wide = operands_of(op).next().filter(|_| ArithOp::Truncf.is(op))?;
+    let convert = defining_op(wide)?;
+    let signs = [ArithOp::Sitofp, ArithOp::Uitofp];
+    let kind = ArithOp::of(convert).filter(|kind| signs.contains(kind))?;
+    let narrow = operands_of(convert).next()?;
+    let elem = |value: IrValue<'c>| Some(type_text(vector_elements(value.r#type())?.1));
+    if &*elem(wide)? != "f32" || !matches!(&*elem(narrow)?, "i4" | "i8") {
+        return None;
+    }
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let result = result_of(op, 0);
+    replace_all_uses(result, ir.value(kind, &[narrow], &[], result.r#type()));
+    erase(op);
+    if users(wide).is_empty() {
+        erase(convert);
+    }
+    Some(())
 }
 
 /// The upper bytes of a power of two whose lower bits take a byte: 1024 in f16, 128 in bf16.

@@ -56,7 +56,7 @@ pub(super) fn matrix_copy(
     let attrs = Attrs::operand(which);
     let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &attrs);
     let thread = Val::integer(Width::I32);
-    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first_stage()])?;
+    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first_stage(2)])?;
     let mma = Val::TiledMma(mma.clone());
     let held = of(
         CuteOp::TiledMmaPartition,
@@ -90,7 +90,7 @@ fn of_elem(fragment: Val, elem: Elem) -> Val {
     }
 }
 
-/// The coordinate of the first stage of a buffer, all of it.
-pub(super) fn first_stage() -> Val {
-    Val::coord([None, None, Some(Int::ZERO)])
+/// The coordinate of the first stage of a buffer for tiles of so many axes, all of it.
+pub(super) fn first_stage(axes: usize) -> Val {
+    Val::coord(std::iter::repeat_n(None, axes).chain([Some(Int::ZERO)]))
 }

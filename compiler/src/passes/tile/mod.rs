@@ -12,6 +12,7 @@ mod epilogue_load;
 mod exchange_factors;
 pub mod forward_variables;
 mod gathers;
+mod held_factor;
 pub mod hoist_loads;
 pub mod insert_barriers;
 mod issuable;

@@ -4,6 +4,7 @@
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
 use super::exchange_factors::Exchanged;
+use super::held_factor::{HeldFactor, waits_for_memory};
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
@@ -23,7 +24,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
-use cutec_dialects::tile::cost_model::{checked_threads, traffic, warps_of_product};
+use cutec_dialects::tile::cost_model::{checked_threads, traffic, warps_of_few, warps_of_product};
 use cutec_dialects::tile::{Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val};
@@ -49,6 +50,8 @@ struct Product<'c> {
     /// Slices of k that are multiplied apart, each by as many warps, and how each warp finds its own.
     slices: i64,
     order_k: Tiler,
+    /// The factor of which each warp has rows of its own.
+    held: Option<usize>,
     /// Neighbouring columns of the product that a thread of the instruction has.
     columns_of_thread: i64,
     /// Threads of a pinned tiled MMA.
@@ -204,13 +207,19 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
             return Err(user_error(codes::PINNED, message, help));
         }
     }
+    let held = HeldFactor::of(dot).filter(|_| slices == 1 && atom.issuer() == Issuer::Warp);
+    let order_k = match &held {
+        Some(held) => held.order(depth, layouts.shape[2]),
+        None => slices::order_of(slices, whole_depth, layouts.shape[2]),
+    };
     Ok(Product {
         dot,
         atom,
         extents,
         of_atom: [layouts.shape[0], layouts.shape[1]],
         slices,
-        order_k: slices::order_of(slices, whole_depth, layouts.shape[2]),
+        order_k,
+        held: held.map(|held| held.index),
         columns_of_thread: neighbouring_columns(&layouts)?,
         pinned: pinned.and_then(|mma| mma.tiled.threads().as_static()),
     })
@@ -239,9 +248,13 @@ fn select<'c>(
     products: &[Product<'c>],
 ) -> Result<i64, (IrOp<'c>, String)> {
     let pinned = pinned_warps(function).map_err(|message| (function, message))?;
-    let wanted = products
-        .iter()
-        .map(|product| product.slices * warps_of_product(product.extents.iter().product()));
+    let wanted = products.iter().map(|product| {
+        let of_size = product.slices * warps_of_product(product.extents.iter().product());
+        match waits_for_memory(product.dot) && product.atom.issuer() == Issuer::Warp {
+            true => of_size.max(warps_of_few(product.extents)),
+            false => of_size,
+        }
+    });
     let slices = products.iter().map(|product| product.slices).max();
     let most = match pinned.as_deref() {
         Some(warps) => slices::pinned_in_all(warps, slices.unwrap_or(1)),
@@ -362,7 +375,10 @@ fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
         .filter(|rows| atoms % rows == 0)
         .map(|rows| [rows, atoms / rows])
         .filter(|split| fits(product, *split))
-        .min_by_key(|split| traffic(product.extents, *split))
+        .min_by_key(|split| {
+            let is_shared = product.held.is_some_and(|held| split[1 - held] > 1);
+            (is_shared, traffic(product.extents, *split))
+        })
 }
 
 /// How so many single threads share a product, or the products of each of its slices, so that each has groups of [`GROUP`] neighbouring rows and columns,

@@ -8,6 +8,8 @@ use crate::{Int, Layout, Swizzle, Tree};
 const PIECES: [i64; 3] = [128, 64, 32];
 /// How far beyond the bits of a bank row a swizzle looks.
 const SHIFTS: i64 = 2;
+/// Of a row at most such a part, one divided by it, is added to it before swizzles are tried.
+const MOST_PADDING: i64 = 4;
 /// Bits of a word of a bank.
 const WORD_BITS: i64 = 8 * crate::banks::BANK_BYTES;
 
@@ -64,19 +66,25 @@ fn along(tile: Tile, plans: &[Plan]) -> Vec<Base> {
     let rounded = (fast + vector - 1) / vector * vector;
     let row = BANK_ROW_BITS / elem_bits(tile);
     let strides = (0..=row / vector).map(|pad| rounded + pad * vector);
-    let mut padded = Vec::new();
+    let (mut padded, mut long) = (Vec::new(), Vec::new());
     for stride in strides.filter(|stride| *stride != fast) {
-        padded.extend(orders.iter().map(|order| Base {
+        let rows = match (stride - fast) * MOST_PADDING <= fast {
+            true => &mut padded,
+            false => &mut long,
+        };
+        rows.extend(orders.iter().map(|order| Base {
             inner: join(tile, Layout::scalar(fast, 1), slow(tile, stride, *order)),
             swizzles: none(),
         }));
     }
     // Places behind a swizzle are computed, those in rows of any length are at fixed distances, which
     // instructions of vectors have room for.
-    match plans.iter().any(|plan| plan.matrices) {
-        true => bases.into_iter().chain(swizzled).chain(padded).collect(),
-        false => bases.into_iter().chain(padded).chain(swizzled).collect(),
-    }
+    let [first, second] = match plans.iter().any(|plan| plan.matrices) {
+        true => [swizzled, padded],
+        false => [padded, swizzled],
+    };
+    let all = [bases, first, second, long];
+    all.into_iter().flatten().collect()
 }
 
 /// Swizzles of pieces of `width` elements that leave `vector` of them together: the one that mixes

@@ -212,6 +212,19 @@ fn padding_where_no_swizzle_serves() {
 }
 
 #[test]
+fn a_swizzle_goes_before_much_padding() {
+    // Four lanes read half of a row of 128 bytes, eight rows at once.
+    let halves = vector(
+        "ld",
+        128,
+        "((4,8,8),(16,2)):((1024,1,8),(64,4096))".to_owned(),
+    );
+    let rows = vector("st", 128, "((8,64),16):((1024,1),64)".to_owned());
+    let chosen = free(tile(64, 128, 8, Axis::Columns), &[rows, halves]);
+    assert_eq!(chosen.layout.to_string(), "S<1,6,1> o 0 o (64,128):(128,1)");
+}
+
+#[test]
 fn where_all_conflict_the_fewest_wavefronts_count() {
     // 16 bytes written along rows, 2 read down columns: 32 rows start in 8 places.
     let down = vector("ld", 16, "(128,(2,64)):(1,(128,256))".to_owned());

@@ -18,6 +18,7 @@ use conversions::{convert_operand, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;
 use super::gathers::Vectors;
+use super::held_factor::HeldFactor;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::reshape_by_gather::reshape_by_gather;
@@ -31,6 +32,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report};
+use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
@@ -180,6 +182,7 @@ impl<'c> Assignment<'c> {
                 let layout = operand_layout(dot, 0)?;
                 self.assign(operand(dot, 0)?, layout);
             }
+            self.hold_factor(dot)?;
         }
         self.derive()?;
         // Of narrow elements a thread has those of whole wide ones, as it can load these.
@@ -200,6 +203,26 @@ impl<'c> Assignment<'c> {
         for open in order {
             let (value, tile) = self.classes.tiles[open].clone();
             self.spread_by_itself(value, &tile)?;
+        }
+        Ok(())
+    }
+
+    /// Spreads a factor that each warp computes in registers as its instruction takes it, where no other warp has the same.
+    fn hold_factor(&mut self, dot: IrOp<'c>) -> Result<(), Failed<'c>> {
+        let Some(HeldFactor { index, .. }) = HeldFactor::of(dot) else {
+            return Ok(());
+        };
+        let (layout, factor) = (operand_layout(dot, index)?, operand(dot, index)?);
+        let modes = layout.thread_modes(&tile_of(dot, factor)?.shape);
+        let mut modes = modes.map_err(|message| (dot, message))?.into_iter();
+        let is_shared = modes.any(|mode| mode.along.is_none() && mode.extent > 1);
+        if mma_of(dot)?.atom.issuer() == Issuer::Warp && !is_shared {
+            let message = format!(
+                "each warp computes its own rows of {} in registers: memory decides how long a product of few rows or columns takes",
+                ["a", "b"][index]
+            );
+            remark(dot.location(), message);
+            self.assign(factor, layout);
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ impl<'c> Partition<'c> {
         let from = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, from)?;
         let coordinates = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, coordinates)?;
         let to = self.of_thread(CuteOp::TiledCopyPartitionD, tiled, buffer)?;
-        let to = self.stage_of(to, 3, stage)?;
+        let to = self.stage_of(to, 1 + shape.len(), stage)?;
         let spread = TileLayout::new(copy.tiled.layout_tv().clone()).map_err(SemError::Illegal)?;
         self.once_of(&spread, &shape, |this| {
             let operands = [tiled, from, to, coordinates, bounds];

@@ -35,6 +35,7 @@ use k_blocks::{Product, Source};
 use melior::Context;
 use plan::Plan;
 use registers::{Held, Loads};
+pub(super) use rematerialize::Rematerialization;
 
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {

@@ -8,6 +8,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::held_factor::waits_for_memory;
 use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
 use crate::passes::tile::smem_tile::bytes_of;
@@ -17,7 +18,7 @@ use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, 
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
-use cutec_dialects::tile::cost_model::Stages;
+use cutec_dialects::tile::cost_model::{CopyingBlock, Stages};
 use melior::ir::{BlockLike, operation::OperationLike};
 
 /// What brings a tile to a buffer in each iteration.
@@ -136,26 +137,22 @@ impl<'c> Plan<'c> {
                 _ => Source::Written,
             })?);
         }
-        let from_ring = products
-            .iter()
-            .flat_map(|product| &product.factors)
-            .any(|factor| matches!(factor, Factor::Read(_, Source::Ring)));
-        if buffers.is_empty() || !from_ring || !alone || !again {
-            return Ok(None);
-        }
-        let stages = depth(of, function, &buffers, target)?;
-        if stages < 2 {
-            return Ok(None);
-        }
         let of_product = |op: &IrOp<'c>| {
             let mut factors = products.iter().flat_map(|product| &product.factors);
             factors.any(|factor| matches!(factor, Factor::Read(read, _) if read == op))
         };
-        let reads = inside
-            .iter()
-            .copied()
-            .filter(|op| TileOp::Read.is(*op) && counts(*op) && !of_product(op))
-            .collect();
+        let of_ring = |op: &&IrOp<'c>| TileOp::Read.is(**op) && counts(**op);
+        let of_ring: Vec<IrOp> = inside.iter().filter(of_ring).copied().collect();
+        if of_ring.is_empty() || !alone || !again {
+            return Ok(None);
+        }
+        let mut dots = inside.iter().filter(|op| TileOp::Dot.is(**op));
+        let waits = dots.all(|dot| waits_for_memory(*dot));
+        let stages = depth(of, function, (&buffers, waits), target)?;
+        if stages < 2 {
+            return Ok(None);
+        }
+        let reads = of_ring.into_iter().filter(|op| !of_product(op)).collect();
         Ok(Some(Plan {
             of,
             body,
@@ -224,11 +221,11 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
     TileOp::Map.is(op) && op.operand_count() == 1 && has_no_effect(op) && !used.any(of_iteration)
 }
 
-/// Stages of the buffers of a loop: what it says, or what the cost model chooses.
+/// Stages of the buffers of a loop, of which a product waits for memory or none does: what it says, or what the cost model chooses.
 fn depth<'c>(
     of: IrOp<'c>,
     function: IrOp<'c>,
-    buffers: &[IrValue<'c>],
+    (buffers, waits): (&[IrValue<'c>], bool),
     target: &Target,
 ) -> Result<i64, Failed<'c>> {
     let said = depth_of(of)?;
@@ -258,7 +255,13 @@ fn depth<'c>(
     others += Scratch::bytes_of(&inside, (threads, 1));
     let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
     let blocks = min_blocks(function);
-    let stages = Stages::of_copies(own, others, (threads, held, blocks), target);
+    let block = CopyingBlock {
+        threads,
+        held,
+        blocks,
+        waits,
+    };
+    let stages = Stages::of_copies(own, others, block, target);
     remark(of.location(), stages.reason(own, others, target));
     Ok(stages.count)
 }

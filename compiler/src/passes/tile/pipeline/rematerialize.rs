@@ -55,7 +55,7 @@ impl<'c> Bounds<'c> {
 
 /// The body of a loop, computations of which are repeated for other iterations.
 #[derive(Clone, Copy)]
-pub(super) struct Rematerialization<'c> {
+pub(in crate::passes::tile) struct Rematerialization<'c> {
     pub body: IrBlock<'c>,
 }
 

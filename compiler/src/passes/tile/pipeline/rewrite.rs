@@ -80,7 +80,10 @@ impl<'c> Plan<'c> {
             stage: first,
             iteration: Some(0),
         };
-        let read = self.products[0].read_ahead(&mut ir, 0, Some(at))?;
+        let read = match self.products.first() {
+            Some(product) => product.read_ahead(&mut ir, 0, Some(at))?,
+            None => Operands::default(),
+        };
 
         // The loop carries the stage that is read, the one that is written, and the first block.
         let stages = [first, ir.constant(self.stages - 1, "i32")];
@@ -128,7 +131,14 @@ impl<'c> Plan<'c> {
         let index = argument_of(self.body, 0);
         let (mut now, mut all_sums) = (first, Vec::new());
         let mut fetched = Fetched::default();
-        let last = self.products.len() - 1;
+        if self.products.is_empty() {
+            let Some(first) = operations(self.body).into_iter().next() else {
+                return Err((new, "has no end".into()));
+            };
+            ir.insertion = Insertion::Before(first);
+            fetched = self.ahead(ir, new, index, (write_stage, 0))?;
+        }
+        let last = self.products.len().saturating_sub(1);
         for (number, product) in self.products.iter().enumerate() {
             let mut sums = product.sums()?;
             ir.insertion = Insertion::Before(product.dot);
@@ -146,11 +156,7 @@ impl<'c> Plan<'c> {
                     self.deposit_loaded(ir, &loaded, write_stage, self.stages - 1)?;
                 }
                 if ends {
-                    self.deposit(ir, &fetched, write_stage, self.stages - 1)?;
-                    // The oldest was waited for an iteration ago.
-                    groups.extend(fetched.group);
-                    groups.drain(..groups.len().min(1));
-                    wait(ir, groups.get(..1));
+                    self.arrive(ir, &fetched, write_stage, &mut groups)?;
                     read_stage = self.next(ir, read_stage);
                 }
                 let at = Some(At {
@@ -171,6 +177,12 @@ impl<'c> Plan<'c> {
                 now = next;
             }
             all_sums.push(sums);
+        }
+        if self.products.is_empty() {
+            let end = operations(self.body).into_iter().last();
+            ir.insertion = end.map_or(ir.insertion, Insertion::Before);
+            self.arrive(ir, &fetched, write_stage, &mut groups)?;
+            read_stage = self.next(ir, read_stage);
         }
         let written = self.next(ir, write_stage);
 
@@ -199,6 +211,21 @@ impl<'c> Plan<'c> {
         ir.insertion = Insertion::Before(old);
         ir.op(ScfOp::Yield, &yielded, &[], &[]);
         erase(old);
+        Ok(())
+    }
+
+    /// Writes what was loaded, and waits for what the next iteration reads: the oldest group was waited for an iteration ago.
+    fn arrive(
+        &self,
+        ir: &OpBuilder<'c>,
+        fetched: &Fetched<'c>,
+        stage: IrValue<'c>,
+        groups: &mut Vec<IrValue<'c>>,
+    ) -> Result<(), Failed<'c>> {
+        self.deposit(ir, fetched, stage, self.stages - 1)?;
+        groups.extend(fetched.group);
+        groups.drain(..groups.len().min(1));
+        wait(ir, groups.get(..1));
         Ok(())
     }
 

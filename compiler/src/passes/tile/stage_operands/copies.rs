@@ -13,7 +13,7 @@ use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
-use cutec_dialects::tile::{TileLayout, TileType};
+use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_dialects::types::{Vars, tiled_copy};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_frontend::diagnostics::codes;
@@ -92,7 +92,20 @@ fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<
     if tile.shape[fast] % vector != 0 {
         return None;
     }
-    let spread = TileLayout::blocked(&tile.shape, fast, vector, threads);
+    let shape = &tile.shape;
+    // Of a tile of few vectors so many threads copy one each.
+    let copying = threads.min(tile.size() / vector);
+    let spread = TileLayout::blocked(shape, fast, vector, copying);
+    let mut of_threads = spread.thread_modes(shape).ok()?;
+    of_threads.push(Mode {
+        extent: threads / copying,
+        along: None,
+    });
+    let values = spread.value_modes(shape).ok()?;
+    let spread = match copying < threads {
+        true => TileLayout::of_modes(&of_threads, &values, shape),
+        false => spread,
+    };
     let tiler = tile.shape.iter().map(|extent| Layout::scalar(*extent, 1));
     let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
     tiled_copy(atom, spread.tv().clone(), tiler).ok()
@@ -109,7 +122,7 @@ pub(super) fn reaches(
     let of = |op: CuteOp, operands: &[Val]| evaluate(op, operands, &Attrs::default());
     let view = type_value(view.r#type(), &mut vars)?;
     let thread = Val::Scalar(vars.fresh(Width::I32, 1));
-    let tile = Val::int_tuple([shape[0], shape[1]]);
+    let tile = Val::int_tuple(shape.iter().copied());
     // From offsets on it is the first tile.
     let (mut offsets, mut leaves) = (Vec::new(), Vec::new());
     for (axis, value) in at.values.iter().enumerate() {
@@ -138,7 +151,8 @@ pub(super) fn reaches(
             &[copy.clone(), tile, thread.clone()],
         )
     };
-    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first_stage()])?;
+    let first = first_stage(shape.len());
+    let stage = of(CuteOp::Slice, &[Val::View(buffer.clone()), first])?;
     let to = of(
         CuteOp::TiledCopyPartitionD,
         &[copy.clone(), stage, thread.clone()],

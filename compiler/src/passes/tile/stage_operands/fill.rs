@@ -2,7 +2,7 @@
 use super::super::coordinate::Coordinate;
 use super::super::gathers::Vectors;
 use super::super::tensor_box::TensorBox;
-use super::super::types::Failed;
+use super::super::types::{Failed, present};
 use super::Staging;
 use super::copies::{Loaders, reaches};
 use crate::passes::ir_utils::{attributes, hints_of};
@@ -48,46 +48,10 @@ impl<'c> Staging<'c> {
         (memory, loaders): (usize, Loaders),
         stage: IrValue<'c>,
     ) -> Result<Arrives<'c>, Failed<'c>> {
-        let operands: Vec<_> = operands_of(load).collect();
-        let filled = tile::Load::of(load).and_then(tile::Load::fill).is_some();
-        let written = self.is_written(operands[0]);
-        let at = Coordinate::of(load).map_err(|message| (load, message))?;
-        let legal = |copy: &Val| reaches((operands[0], &at), buffer_type, copy, &tile.shape);
-        let asynchronous = match loaders {
-            Loaders::Pinned(_) if filled => {
-                let message = "an asynchronous copy fills with zeros, not with what `fill` says";
-                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
-                return Err((load, user_error(codes::PINNED, message, help)));
-            }
-            Loaders::Pinned(_) if written => {
-                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it";
-                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
-                return Err((load, user_error(codes::PINNED, message, help)));
-            }
-            Loaders::Pinned(copy) => {
-                legal(&copy).map_err(|_| (load, not_whole(&copy)))?;
-                Some(copy)
-            }
-            Loaders::Any(loaders) => {
-                let mut loaders = loaders.into_iter().filter(|_| !filled && !written);
-                loaders.find(|copy| legal(copy).is_ok())
-            }
-        };
-        if let Some(copy) = asynchronous {
-            let operands = [&operands[..], &[buffer, stage]].concat();
-            let mut attrs = attributes(load, &["hints", BY_ELEMENT]);
-            let copy = match copy {
-                Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
-                    Arc::make_mut(&mut copy).atom.hints = hints_of(load).of_async_copies();
-                    Val::TiledCopy(copy)
-                }
-                copy => copy,
-            };
-            attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
-            let token = ir.ty("!tile.token");
-            let copy = ir.value(TileOp::CopyAsync, &operands, &attrs, token);
-            return Ok(Arrives::Later(copy));
+        if let Some(copy) = self.asynchronous(load, tile, buffer_type, loaders)? {
+            return Ok(fill_by_copy(ir, load, copy, (buffer, stage)));
         }
+        let operands: Vec<_> = operands_of(load).collect();
         let vector = 16 / tile.elem.bytes();
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
         let ty = tile.with_layout(spread).ir(ir.context());
@@ -96,6 +60,62 @@ impl<'c> Staging<'c> {
         ir.op(TileOp::Write, &[loaded, buffer, stage], &[], &[]);
         Ok(Arrives::AtOnce)
     }
+
+    /// The tiled copy that brings what a load says to a buffer asynchronously, if one is legal.
+    pub(super) fn asynchronous(
+        &self,
+        load: IrOp<'c>,
+        tile: &TileType,
+        buffer: &View,
+        loaders: Loaders,
+    ) -> Result<Option<Val>, Failed<'c>> {
+        let access = present(load, tile::Load::of(load))?;
+        let filled = access.fill().is_some();
+        let written = self.is_written(access.view());
+        let at = Coordinate::of(load).map_err(|message| (load, message))?;
+        let legal = |copy: &Val| reaches((access.view(), &at), buffer, copy, &tile.shape);
+        match loaders {
+            Loaders::Pinned(_) if filled => {
+                let message = "an asynchronous copy fills with zeros, not with what `fill` says";
+                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
+                Err((load, user_error(codes::PINNED, message, help)))
+            }
+            Loaders::Pinned(_) if written => {
+                let message = "an asynchronous copy reads the tensor at no certain time, but the kernel writes it";
+                let help = "leave out `copy`, or pin `universal<…>`, which goes through registers";
+                Err((load, user_error(codes::PINNED, message, help)))
+            }
+            Loaders::Pinned(copy) => {
+                legal(&copy).map_err(|_| (load, not_whole(&copy)))?;
+                Ok(Some(copy))
+            }
+            Loaders::Any(loaders) => {
+                let mut loaders = loaders.into_iter().filter(|_| !filled && !written);
+                Ok(loaders.find(|copy| legal(copy).is_ok()))
+            }
+        }
+    }
+}
+
+/// Begins to fill a stage of a buffer with what a load says, by such a copy.
+pub(super) fn fill_by_copy<'c>(
+    ir: &OpBuilder<'c>,
+    load: IrOp<'c>,
+    copy: Val,
+    (buffer, stage): (IrValue<'c>, IrValue<'c>),
+) -> Arrives<'c> {
+    let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
+    let mut attrs = attributes(load, &["hints", BY_ELEMENT]);
+    let copy = match copy {
+        Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
+            Arc::make_mut(&mut copy).atom.hints = hints_of(load).of_async_copies();
+            Val::TiledCopy(copy)
+        }
+        copy => copy,
+    };
+    attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
+    let token = ir.ty("!tile.token");
+    Arrives::Later(ir.value(TileOp::CopyAsync, &operands, &attrs, token))
 }
 
 /// When what fills a buffer is there for the thread that began it.

@@ -9,6 +9,7 @@
 //! loop of a product does not change stays there, and is read block by block of k like any other.
 //! What a load pins is kept: `copy`, an atom or a tiled copy, and `swizzle`, which goes to the buffer.
 mod beside;
+mod copied;
 mod copies;
 mod fill;
 mod matrices;
@@ -27,9 +28,9 @@ use super::types::{
 };
 use crate::passes::Reported;
 use crate::passes::ir_utils::{
-    block_of, defining_op, erase, first_of_block, for_each_kernel, function_block_size,
-    move_before, next_operation, parent, replace_all_uses, same_block, set_attribute, set_operand,
-    string_attribute, users,
+    block_of, collect_nested, defining_op, erase, first_of_block, for_each_kernel,
+    function_block_size, move_before, next_operation, parent, replace_all_uses, same_block,
+    set_attribute, set_operand, string_attribute, users,
 };
 use crate::passes::user_error::user_error;
 pub(super) use beside::BESIDE;
@@ -68,7 +69,7 @@ pub fn stage_operands<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
 }
 
 fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>> {
-    let mut operations = checked_ops(function)?;
+    let operations = checked_ops(function)?;
     let (Some(entry), Some(threads)) = (operations.first(), function_block_size(function)) else {
         return Ok(());
     };
@@ -84,7 +85,10 @@ fn stage<'c>(context: &'c Context, function: IrOp<'c>) -> Result<(), Failed<'c>>
             .collect(),
         written: written_tensors(&operations),
     };
+    staging.copied()?;
     // Staging one erases it and what spread it anew.
+    let mut operations = Vec::new();
+    collect_nested(function, &mut operations);
     operations.retain(|op| matches!(TileOp::of(*op), Some(TileOp::Load | TileOp::Dot)));
     let mut gone = HashSet::new();
     for (number, op) in operations.iter().copied().enumerate() {
@@ -693,16 +697,15 @@ fn allocate_for_descriptor<'c>(
 
 /// A buffer with one stage, an axis the fast one.
 fn buffer_type(tile: &TileType, fast: usize) -> View {
-    let [rows, columns] = [tile.shape[0], tile.shape[1]];
-    let strides = match fast {
-        0 => [1, rows],
-        _ => [columns, 1],
-    };
-    let modes = [
-        (rows, strides[0]),
-        (columns, strides[1]),
-        (1, rows * columns),
-    ];
+    let mut size = 1;
+    let mut modes = vec![(1, 0); tile.shape.len()];
+    let axes = std::iter::once(fast).chain((0..tile.shape.len()).filter(|axis| *axis != fast));
+    for axis in axes {
+        modes[axis] = (tile.shape[axis], size);
+        size *= tile.shape[axis];
+    }
+    modes.push((1, size));
+    let modes = modes.into_iter();
     let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
     let layout = AnyLayout::Plain(Layout::concat(modes));
     View::new(tile.elem, Space::Smem, ALIGN, layout)
