@@ -384,7 +384,7 @@ impl<'c> Packed<'c> {
                 true => self.binary(ArithOp::Xori, self.words[place.word], 0x8080_8080),
                 false => self.words[place.word],
             };
-            let text = format!("prmt.b32 $0, $1, $2, {:#x};", 0x7440 | place.bit / 8);
+            let text = format!("prmt.b32 $0, $1, $2, {:#x};", 0x7440 | (place.bit / 8));
             let i32_type = self.ir.ty("i32");
             let bits = self.ir.assembly(&text, "=r,r,r", &[word, power], i32_type);
             let number = self.ir.value(ArithOp::Bitcast, &[bits], &[], f32_type);

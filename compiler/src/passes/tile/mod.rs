@@ -32,6 +32,7 @@ pub mod pipeline;
 pub mod promises;
 mod raster;
 mod registers;
+mod rematerialize;
 mod reshape_by_gather;
 pub mod reshape_loads;
 mod result_store;

@@ -10,6 +10,7 @@ use crate::passes::ir_utils::{
     collect_nested, defining_op, erase, is_in_block, operations, parent, users,
 };
 use crate::passes::tile::partition::is_within_warps;
+use crate::passes::tile::rematerialize::captured;
 use crate::passes::tile::types::tile_of;
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of, results_of,
@@ -87,19 +88,6 @@ impl<'c> Gathered<'c> {
             }
         }
     }
-}
-
-/// Values from the body of a loop that the regions of an operation use.
-pub(super) fn captured<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Vec<IrValue<'c>> {
-    let mut inside = Vec::new();
-    collect_nested(op, &mut inside);
-    let of_body = |value: &IrValue<'c>| match defining_op(*value) {
-        Some(op) => is_in_block(op, body),
-        None => (0..body.argument_count()).any(|at| argument_of(body, at) == *value),
-    };
-    let inside = inside.into_iter().filter(|other| *other != op);
-    let used = inside.flat_map(|op| operands_of(op).collect::<Vec<_>>());
-    used.filter(of_body).collect()
 }
 
 /// Whether an operation of a loop computes one value, which depends on its operands and on memory that the loop leaves alone.

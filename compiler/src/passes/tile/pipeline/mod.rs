@@ -19,7 +19,6 @@ mod gathered;
 mod k_blocks;
 mod plan;
 mod registers;
-mod rematerialize;
 mod rewrite;
 
 use super::known_ops::checked_ops;
@@ -35,7 +34,6 @@ use k_blocks::{Product, Source};
 use melior::Context;
 use plan::Plan;
 use registers::{Held, Loads};
-pub(super) use rematerialize::Rematerialization;
 
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {

@@ -1,7 +1,6 @@
 //! Whether and how a loop is pipelined.
 use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
-use super::rematerialize::Rematerialization;
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, function_block_size, is_in_block, operations, users,
 };
@@ -11,6 +10,7 @@ use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::held_factor::waits_for_memory;
 use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
+use crate::passes::tile::rematerialize::Rematerialization;
 use crate::passes::tile::smem_tile::bytes_of;
 use crate::passes::tile::stages::depth_of;
 use crate::passes::tile::types::{Failed, present, tensor_of};

@@ -2,12 +2,12 @@
 use super::gathered::Gathered;
 use super::k_blocks::{At, Operands, Product, buffer_of};
 use super::plan::{Plan, Producer};
-use super::rematerialize::{Bounds, Rematerialization};
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::ir_utils::{
     attributes, clone, erase, operations, set_attribute, set_operand, users,
 };
 use crate::passes::tile::insert_barriers::ITERATION;
+use crate::passes::tile::rematerialize::{Bounds, Rematerialization};
 use crate::passes::tile::stages::widen;
 use crate::passes::tile::types::{Failed, present, view_of};
 use cutec_dialects::builder::{

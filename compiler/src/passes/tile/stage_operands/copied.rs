@@ -10,12 +10,15 @@ use super::{Staging, allocate_view, buffer_type, products};
 use crate::passes::ir_utils::{blocks, collect_nested, erase, operations, replace_all_uses, users};
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::held_factor::waits_for_memory;
-use crate::passes::tile::pipeline::Rematerialization;
+use crate::passes::tile::rematerialize::Rematerialization;
 use crate::passes::tile::types::{Failed, fast_axis, mma_of, reads_shared_memory, tile_of};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, OpBuilder};
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
 use cutec_dialects::tile::BY_ELEMENT;
 use melior::ir::operation::OperationLike;
+
+/// Bytes of the largest tile that has stages so: larger ones would leave none to the operands.
+const MOST_BYTES: i64 = 32 << 10;
 
 impl<'c> Staging<'c> {
     /// Lets asynchronous copies bring what such loops of a kernel load.
@@ -45,7 +48,8 @@ impl<'c> Staging<'c> {
         // What the next round takes is ahead as it is.
         let is_ahead = takers.is_empty() || takers.iter().any(|op| ScfOp::Yield.is(*op));
         let is_plain = op.attribute("copy").is_err() && op.attribute(BY_ELEMENT).is_err();
-        if tile.shape.len() > 2 || is_ahead || !is_plain || !products(loaded).is_empty() {
+        let is_small = tile.shape.len() <= 2 && tile.elem.bytes_of(tile.size()) <= MOST_BYTES;
+        if is_ahead || !is_plain || !is_small || !products(loaded).is_empty() {
             return Ok(());
         }
         let at = Coordinate::of(op).map_err(|message| (op, message))?;

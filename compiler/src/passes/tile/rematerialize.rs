@@ -1,11 +1,10 @@
 //! Rematerialization: what an iteration computes of its index, for the index of another iteration.
-use super::gathered::captured;
+use super::coordinate::Coordinate;
+use super::outside;
+use super::types::{Failed, present};
 use crate::passes::ir_utils::{
     clone, collect_nested, constant_of, defining_op, is_in_block, set_operand,
 };
-use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::outside;
-use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
     value_key,
@@ -55,7 +54,7 @@ impl<'c> Bounds<'c> {
 
 /// The body of a loop, computations of which are repeated for other iterations.
 #[derive(Clone, Copy)]
-pub(in crate::passes::tile) struct Rematerialization<'c> {
+pub(super) struct Rematerialization<'c> {
     pub body: IrBlock<'c>,
 }
 
@@ -214,4 +213,17 @@ impl<'c> Rematerialization<'c> {
             _ => false,
         }
     }
+}
+
+/// Values from the body of a loop that the regions of an operation use.
+pub(super) fn captured<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Vec<IrValue<'c>> {
+    let mut inside = Vec::new();
+    collect_nested(op, &mut inside);
+    let of_body = |value: &IrValue<'c>| match defining_op(*value) {
+        Some(op) => is_in_block(op, body),
+        None => (0..body.argument_count()).any(|at| argument_of(body, at) == *value),
+    };
+    let inside = inside.into_iter().filter(|other| *other != op);
+    let used = inside.flat_map(|op| operands_of(op).collect::<Vec<_>>());
+    used.filter(of_body).collect()
 }
