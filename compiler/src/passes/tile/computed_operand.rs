@@ -57,45 +57,77 @@ fn computed_of<'c>(
     dot: IrOp<'c>,
     function: IrOp<'c>,
 ) -> Option<Vec<IrOp<'c>>> {
-    let round = loops_around(dot).next()?;
-    if tile::Load::defining(factor).is_some() {
-        return None;
-    }
-    let (mut open, mut seen) = (vec![(factor, false)], HashSet::from([operation_key(dot)]));
-    let (mut loads, mut small) = (Vec::new(), Vec::new());
-    while let Some((value, repeated)) = open.pop() {
-        let op = defining_op(value)?;
-        // What the round does not change waits in registers.
-        if !seen.insert(operation_key(op)) || !is_inside(value, round) {
-            continue;
-        }
-        match TileOp::of(op)? {
-            TileOp::Load if repeated => small.push(op),
-            TileOp::Load => loads.push(op),
-            TileOp::Splat | TileOp::Iota => {}
-            kind if passes_on(kind) => {
-                let repeated = repeated || kind == TileOp::Broadcast;
-                let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
-                open.extend(tiles.map(|operand| (operand, repeated)));
-            }
-            _ => return None,
-        }
-    }
-    let alone = |load: &IrOp<'c>| {
-        let mut users = users(result_of(*load, 0)).into_iter();
-        same_block(*load, dot) && users.all(|user| seen.contains(&operation_key(user)))
-    };
+    let origins = Origins::of(factor, dot, |kind, _| passes_on(kind))?;
     let by_map = |load: &IrOp<'c>| {
         let tile = tile_of(*load, result_of(*load, 0)).ok();
         let zeros = zeros_outside(*load).is_ok();
-        alone(load) && zeros && tile.is_some_and(|tile| boxed(*load, &tile, function).is_ok())
+        origins.is_alone(*load)
+            && zeros
+            && tile.is_some_and(|tile| boxed(*load, &tile, function).is_ok())
     };
-    if loads.is_empty() || !loads.iter().all(by_map) {
+    if !origins.loads.iter().all(by_map) {
         return None;
     }
-    small.retain(by_map);
-    loads.extend(small);
-    Some(loads)
+    let repeated = origins.repeated.iter().filter(|load| by_map(load));
+    Some(origins.loads.iter().chain(repeated).copied().collect())
+}
+
+/// What a factor is computed of in a round of the loop around its product.
+pub(super) struct Origins<'c> {
+    dot: IrOp<'c>,
+    /// Loads of tiles of its size, one at least.
+    pub loads: Vec<IrOp<'c>>,
+    /// Loads of what is repeated along an axis.
+    pub repeated: Vec<IrOp<'c>>,
+    /// All operations on the way, and the product.
+    seen: HashSet<usize>,
+}
+
+impl<'c> Origins<'c> {
+    /// Of a factor that is not loaded as it is. `passes` says which operations may lie on the way, of a tile that is repeated behind them or not;
+    /// `None` where there is another one.
+    pub fn of(
+        factor: IrValue<'c>,
+        dot: IrOp<'c>,
+        passes: impl Fn(TileOp, bool) -> bool,
+    ) -> Option<Self> {
+        let round = loops_around(dot).next()?;
+        if tile::Load::defining(factor).is_some() {
+            return None;
+        }
+        let mut open = vec![(factor, false)];
+        let mut origins = Origins {
+            dot,
+            loads: Vec::new(),
+            repeated: Vec::new(),
+            seen: HashSet::from([operation_key(dot)]),
+        };
+        while let Some((value, repeated)) = open.pop() {
+            let op = defining_op(value)?;
+            // What the round does not change waits in registers.
+            if !origins.seen.insert(operation_key(op)) || !is_inside(value, round) {
+                continue;
+            }
+            match TileOp::of(op)? {
+                TileOp::Load if repeated => origins.repeated.push(op),
+                TileOp::Load => origins.loads.push(op),
+                TileOp::Splat | TileOp::Iota => {}
+                kind if passes(kind, repeated) => {
+                    let repeated = repeated || kind == TileOp::Broadcast;
+                    let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
+                    open.extend(tiles.map(|operand| (operand, repeated)));
+                }
+                _ => return None,
+            }
+        }
+        Some(origins).filter(|origins| !origins.loads.is_empty())
+    }
+
+    /// Whether what a load gives, beside the product, is for the factor alone.
+    pub fn is_alone(&self, load: IrOp<'c>) -> bool {
+        let mut users = users(result_of(load, 0)).into_iter();
+        same_block(load, self.dot) && users.all(|user| self.seen.contains(&operation_key(user)))
+    }
 }
 
 /// The box that a load is of, and the buffer of a stage for it.

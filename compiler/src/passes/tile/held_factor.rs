@@ -5,16 +5,14 @@
 //! (PTX ISA, "Matrix Fragments for mma.m16n8k16"). A product adds them up in any order, so both factors get another one, in which what a
 //! thread has of several instructions lies together, 16 bytes of memory.
 use super::access_width::vector_along;
-use super::computed_operand::passes_on;
+use super::computed_operand::{Origins, passes_on};
 use super::types::{fast_axis, tile_of};
-use crate::passes::control_flow::{in_loop, loops_around};
-use crate::passes::ir_utils::{defining_op, is_inside, same_block, users};
-use cutec_dialects::builder::{IrOp, IrValue, operands_of, operation_key, result_of};
+use crate::passes::control_flow::in_loop;
+use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{TileType, box_extents, cost_model};
 use cutec_layout::{Layout, Tiler};
-use std::collections::HashSet;
 
 /// Lanes of a warp that share a row of a factor, and the parts of k of which each has a register.
 const LANES: i64 = 4;
@@ -85,41 +83,16 @@ fn extents_of(dot: IrOp) -> Option<[i64; 2]> {
 
 /// Bits of the narrowest elements of its size of which a factor is computed, if its round loads all of these, along k, for it alone.
 fn bits_in_memory<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> Option<i64> {
-    let round = loops_around(dot).next()?;
-    if tile::Load::defining(factor).is_some() {
-        return None;
-    }
-    let (mut open, mut seen) = (vec![(factor, false)], HashSet::from([operation_key(dot)]));
-    let mut loads = Vec::new();
-    while let Some((value, repeated)) = open.pop() {
-        let op = defining_op(value)?;
-        if !is_inside(value, round) || !seen.insert(operation_key(op)) {
-            continue;
-        }
-        match TileOp::of(op)? {
-            TileOp::Load if repeated => {}
-            TileOp::Load => loads.push(op),
-            TileOp::Splat | TileOp::Iota => {}
-            // What lies along k stays there.
-            TileOp::Transpose | TileOp::Reshape if !repeated => return None,
-            kind if passes_on(kind) => {
-                let repeated = repeated || kind == TileOp::Broadcast;
-                let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
-                open.extend(tiles.map(|operand| (operand, repeated)));
-            }
-            _ => return None,
-        }
-    }
-    let alone = |load: &IrOp<'c>| {
-        let mut users = users(result_of(*load, 0)).into_iter();
-        same_block(*load, dot) && users.all(|user| seen.contains(&operation_key(user)))
-    };
-    let along_k = |load: &IrOp<'c>| is_along_k(*load).unwrap_or(false);
-    let fits = loads.iter().all(|load| alone(load) && along_k(load));
+    // What lies along k stays there.
+    let turns = |kind| matches!(kind, TileOp::Transpose | TileOp::Reshape);
+    let passes = |kind, repeated| passes_on(kind) && (repeated || !turns(kind));
+    let origins = Origins::of(factor, dot, passes)?;
+    let fits = |load: &IrOp<'c>| origins.is_alone(*load) && is_along_k(*load).unwrap_or(false);
+    let loads = origins.loads.iter();
     let bits = loads
-        .iter()
+        .clone()
         .filter_map(|load| Some(loaded(*load)?.elem.bits()));
-    bits.min().filter(|_| fits)
+    bits.min().filter(|_| loads.clone().all(fits))
 }
 
 fn loaded(load: IrOp) -> Option<TileType> {
