@@ -21,6 +21,13 @@ pub struct Mode {
     pub along: Option<(usize, i64)>,
 }
 
+impl Mode {
+    /// Whether it repeats elements: several threads, or values of one, have the same.
+    pub fn repeats(&self) -> bool {
+        self.along.is_none() && self.extent > 1
+    }
+}
+
 /// How threads stand side by side in a tile.
 #[derive(Clone, Copy, Debug)]
 pub struct SideBySide {

@@ -161,16 +161,11 @@ fn bits_of(word: Type) -> Option<i64> {
         .map(|(_, bits)| bits)
 }
 
-/// A vector of such integers as one of the widest.
-fn in_words<'c>(ir: &OpBuilder<'c>, of: IrValue<'c>) -> Option<IrValue<'c>> {
-    let (count, elem) = vector_elements(of.r#type())?;
-    let bits = count * bits_of(elem)?;
+/// A vector of so many bits as one of the widest such integers; `None` where it is of no whole number of any.
+pub(super) fn in_words<'c>(ir: &OpBuilder<'c>, of: IrValue<'c>, bits: i64) -> Option<IrValue<'c>> {
     let (name, word) = WORDS.into_iter().find(|(_, word)| bits % word == 0)?;
     let ty = ir.vector_type(bits / word, ir.ty(name));
-    Some(match ty == of.r#type() {
-        true => of,
-        false => ir.value(VectorOp::Bitcast, &[of], &[], ty),
-    })
+    Some(ir.value(VectorOp::Bitcast, &[of], &[], ty))
 }
 
 impl<'c> Packed<'c> {
@@ -194,7 +189,7 @@ impl<'c> Packed<'c> {
                 let of = ir.value(ArithOp::Extui, &[narrow], &[], ty);
                 (of, (0..count).map(|at| 2 * at).collect())
             }
-            None => (in_words(&ir, narrow)?, (0..count).collect()),
+            None => (in_words(&ir, narrow, count * width)?, (0..count).collect()),
         };
         let (words, word) = vector_elements(of.r#type())?;
         let bits = bits_of(word)?;

@@ -6,12 +6,12 @@
 //! thread has of several instructions lies together, 16 bytes of memory.
 use super::access_width::vector_along;
 use super::computed_operand::{Origins, passes_on};
-use super::types::{fast_axis, tile_of};
+use super::types::tile_of;
 use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::{TileType, box_extents, cost_model};
+use cutec_dialects::tile::{TileType, cost_model};
 use cutec_layout::{Layout, Tiler};
 
 /// Lanes of a warp that share a row of a factor, and the parts of k of which each has a register.
@@ -74,6 +74,12 @@ pub(super) fn waits_for_memory(dot: IrOp) -> bool {
     in_loop(dot) && extents_of(dot).is_some_and(cost_model::waits_for_memory)
 }
 
+/// Whether memory decides how long a loop with such a body takes: it has products, and all of them wait for it.
+pub(super) fn all_wait_for_memory(body: &[IrOp]) -> bool {
+    let mut dots = body.iter().filter(|op| TileOp::Dot.is(**op)).peekable();
+    dots.peek().is_some() && dots.all(|dot| waits_for_memory(*dot))
+}
+
 /// Rows and columns of a product.
 fn extents_of(dot: IrOp) -> Option<[i64; 2]> {
     let factors = tile::Dot::of(dot)?.factors();
@@ -102,9 +108,6 @@ fn loaded(load: IrOp) -> Option<TileType> {
 /// Whether a load is of a matrix whose second axis is the fast one in memory, and asynchronous copies can bring it.
 fn is_along_k(load: IrOp) -> Option<bool> {
     let tile = loaded(load)?;
-    let view = tile::Load::of(load)?.view();
     let (axis, vector) = vector_along(load, &tile)?;
-    let is_matrix = tile.shape.len() == 2 && box_extents(&load).ok()?.is_none();
-    let fast = fast_axis(view).map(|(axis, _)| axis);
-    Some(is_matrix && axis == 1 && fast == Some(1) && tile.elem.bytes_of(vector) >= LEAST)
+    Some(tile.shape.len() == 2 && axis == 1 && tile.elem.bytes_of(vector) >= LEAST)
 }

@@ -96,6 +96,19 @@ impl<'c> Rematerialization<'c> {
         (0..self.body.argument_count()).any(|index| argument_of(self.body, index) == value)
     }
 
+    /// Values from the body that the regions of an operation use.
+    pub fn captured(self, op: IrOp<'c>) -> Vec<IrValue<'c>> {
+        let mut inside = Vec::new();
+        collect_nested(op, &mut inside);
+        let of_body = |value: &IrValue<'c>| match defining_op(*value) {
+            Some(op) => is_in_block(op, self.body),
+            None => self.is_argument(*value),
+        };
+        let inside = inside.into_iter().filter(|other| *other != op);
+        let used = inside.flat_map(|op| operands_of(op).collect::<Vec<_>>());
+        used.filter(of_body).collect()
+    }
+
     /// Whether a tile of a view can be brought in another iteration, and nothing of it beyond the last one.
     pub fn can_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
         let stands_still = defining_op(view).is_none_or(|op| !is_in_block(op, self.body));
@@ -145,7 +158,7 @@ impl<'c> Rematerialization<'c> {
             .map(|operand| self.for_index(ir, operand, index, clones))
             .collect::<Result<Vec<_>, _>>()?;
         let mut inside = HashMap::new();
-        for value in captured(op, self.body) {
+        for value in self.captured(op) {
             inside.insert(value_key(value), self.for_index(ir, value, index, clones)?);
         }
         let again = ir.insert(clone(op));
@@ -213,17 +226,4 @@ impl<'c> Rematerialization<'c> {
             _ => false,
         }
     }
-}
-
-/// Values from the body of a loop that the regions of an operation use.
-pub(super) fn captured<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> Vec<IrValue<'c>> {
-    let mut inside = Vec::new();
-    collect_nested(op, &mut inside);
-    let of_body = |value: &IrValue<'c>| match defining_op(*value) {
-        Some(op) => is_in_block(op, body),
-        None => (0..body.argument_count()).any(|at| argument_of(body, at) == *value),
-    };
-    let inside = inside.into_iter().filter(|other| *other != op);
-    let used = inside.flat_map(|op| operands_of(op).collect::<Vec<_>>());
-    used.filter(of_body).collect()
 }

@@ -25,7 +25,7 @@ use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
 use cutec_dialects::tile::cost_model::{checked_threads, traffic, warps_of_few, warps_of_product};
-use cutec_dialects::tile::{Precision, TileLayout, TileType};
+use cutec_dialects::tile::{Mode, Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val};
 use cutec_frontend::diagnostics::codes;
@@ -232,10 +232,7 @@ fn shares(mma: &TiledMmaVal, index: usize, shape: &[i64]) -> Result<(), String> 
     if index == 2 {
         held.extend(layout.thread_modes(shape)?);
     }
-    match held
-        .iter()
-        .any(|mode| mode.along.is_none() && mode.extent > 1)
-    {
+    match held.iter().any(Mode::repeats) {
         true => Err(format!("{} has elements twice", layout.tv())),
         false => Ok(()),
     }

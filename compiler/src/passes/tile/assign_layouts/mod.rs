@@ -215,7 +215,7 @@ impl<'c> Assignment<'c> {
         let (layout, factor) = (operand_layout(dot, index)?, operand(dot, index)?);
         let modes = layout.thread_modes(&tile_of(dot, factor)?.shape);
         let mut modes = modes.map_err(|message| (dot, message))?.into_iter();
-        let is_shared = modes.any(|mode| mode.along.is_none() && mode.extent > 1);
+        let is_shared = modes.any(|mode| mode.repeats());
         if mma_of(dot)?.atom.issuer() == Issuer::Warp && !is_shared {
             let message = format!(
                 "each warp computes its own rows of {} in registers: memory decides how long a product of few rows or columns takes",

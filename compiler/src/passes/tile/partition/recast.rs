@@ -1,14 +1,11 @@
 //! `tile.recast`: the registers of a thread as narrower elements.
 use super::{Partition, Spread};
 use crate::passes::ir_utils::string_attribute;
+use crate::passes::tile::convert_packed::in_words;
 use cutec_dialects::builder::{IrOp, IrValue};
-use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::VectorOp;
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::Recast;
-
-/// Words that a thread's registers are seen as, the widest first.
-const WORDS: [Elem; 3] = [Elem::I32, Elem::I16, Elem::I8];
 
 impl<'c> Partition<'c> {
     /// What the thread holds as words, these as elements, and these in the order of the result: `tile-convert-packed` reads them
@@ -21,13 +18,9 @@ impl<'c> Partition<'c> {
         let registers = recast.registers(&from.layout, &to.layout);
         let registers = registers.map_err(SemError::Illegal)?;
         let bits = from.values() * from.tile.elem.bits();
-        let mut narrow = vector;
-        if let Some(word) = WORDS.into_iter().find(|word| bits % word.bits() == 0) {
-            let words = self.ir.numbers_type(word, Some(bits / word.bits()));
-            narrow = self.ir.value(VectorOp::Bitcast, &[narrow], &[], words);
-        }
+        let words = in_words(&self.ir, vector, bits).unwrap_or(vector);
         let ty = to.vector(&self.ir);
-        let narrow = self.ir.value(VectorOp::Bitcast, &[narrow], &[], ty);
+        let narrow = self.ir.value(VectorOp::Bitcast, &[words], &[], ty);
         let places: Vec<i64> = registers
             .into_iter()
             .map(|(at, part)| at as i64 * recast.ratio + part)

@@ -10,7 +10,7 @@ use crate::passes::ir_utils::{
     collect_nested, defining_op, erase, is_in_block, operations, parent, users,
 };
 use crate::passes::tile::partition::is_within_warps;
-use crate::passes::tile::rematerialize::captured;
+use crate::passes::tile::rematerialize::Rematerialization;
 use crate::passes::tile::types::tile_of;
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of, results_of,
@@ -54,7 +54,7 @@ impl<'c> Gathered<'c> {
                     return None;
                 }
                 pending.extend(operands_of(op));
-                pending.extend(captured(op, body));
+                pending.extend(Rematerialization { body }.captured(op));
             }
         }
         let slice = operations(body).into_iter();

@@ -7,7 +7,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::held_factor::waits_for_memory;
+use crate::passes::tile::held_factor::all_wait_for_memory;
 use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
 use crate::passes::tile::rematerialize::Rematerialization;
@@ -146,8 +146,7 @@ impl<'c> Plan<'c> {
         if of_ring.is_empty() || !alone || !again {
             return Ok(None);
         }
-        let mut dots = inside.iter().filter(|op| TileOp::Dot.is(**op));
-        let waits = dots.all(|dot| waits_for_memory(*dot));
+        let waits = all_wait_for_memory(&inside);
         let stages = depth(of, function, (&buffers, waits), target)?;
         if stages < 2 {
             return Ok(None);
@@ -221,7 +220,7 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
     TileOp::Map.is(op) && op.operand_count() == 1 && has_no_effect(op) && !used.any(of_iteration)
 }
 
-/// Stages of the buffers of a loop, of which a product waits for memory or none does: what it says, or what the cost model chooses.
+/// Stages of the buffers of a loop, whose products all wait for memory or do not: what it says, or what the cost model chooses.
 fn depth<'c>(
     of: IrOp<'c>,
     function: IrOp<'c>,

@@ -9,7 +9,7 @@ use super::fill::fill_by_copy;
 use super::{Staging, allocate_view, buffer_type, products};
 use crate::passes::ir_utils::{blocks, collect_nested, erase, operations, replace_all_uses, users};
 use crate::passes::tile::coordinate::Coordinate;
-use crate::passes::tile::held_factor::waits_for_memory;
+use crate::passes::tile::held_factor::all_wait_for_memory;
 use crate::passes::tile::rematerialize::Rematerialization;
 use crate::passes::tile::types::{Failed, fast_axis, mma_of, reads_shared_memory, tile_of};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, OpBuilder};
@@ -77,12 +77,10 @@ impl<'c> Staging<'c> {
 
 /// Whether memory decides how long a loop with such a body takes, and all its products are by instructions that take factors from registers.
 fn is_for_copies<'c>(body: &[IrOp<'c>]) -> Result<bool, Failed<'c>> {
-    let dots = body.iter().copied().filter(|op| TileOp::Dot.is(*op));
-    let dots: Vec<IrOp> = dots.collect();
-    for dot in &dots {
-        if reads_shared_memory(&*mma_of(*dot)?) || !waits_for_memory(*dot) {
+    for dot in body.iter().copied().filter(|op| TileOp::Dot.is(*op)) {
+        if reads_shared_memory(&*mma_of(dot)?) {
             return Ok(false);
         }
     }
-    Ok(!dots.is_empty())
+    Ok(all_wait_for_memory(body))
 }

@@ -95,17 +95,15 @@ fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<
     let shape = &tile.shape;
     // Of a tile of few vectors so many threads copy one each.
     let copying = threads.min(tile.size() / vector);
-    let spread = TileLayout::blocked(shape, fast, vector, copying);
-    let mut of_threads = spread.thread_modes(shape).ok()?;
-    of_threads.push(Mode {
-        extent: threads / copying,
-        along: None,
-    });
-    let values = spread.value_modes(shape).ok()?;
-    let spread = match copying < threads {
-        true => TileLayout::of_modes(&of_threads, &values, shape),
-        false => spread,
-    };
+    let mut spread = TileLayout::blocked(shape, fast, vector, copying);
+    if copying < threads {
+        let mut of_threads = spread.thread_modes(shape).ok()?;
+        of_threads.push(Mode {
+            extent: threads / copying,
+            along: None,
+        });
+        spread = TileLayout::of_modes(&of_threads, &spread.value_modes(shape).ok()?, shape);
+    }
     let tiler = tile.shape.iter().map(|extent| Layout::scalar(*extent, 1));
     let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
     tiled_copy(atom, spread.tv().clone(), tiler).ok()
