@@ -2,9 +2,10 @@
 //!
 //! Where every thread already has what it is to have, registers are named anew. Where a warp has what
 //! its lanes need, they ask each other by shuffles if these are fewer than the accesses to shared memory.
-//! Else the tile goes through shared memory, laid out so that neither side has bank conflicts.
+//! Else the tile goes through shared memory, laid out so that neither side has bank conflicts; one of more than
+//! 80 KB part by part.
 use super::access::Way;
-use super::layout_conversion::{self, Conversion, Exchange, Piece};
+use super::layout_conversion::{self, Conversion, Exchange, Part, Piece};
 use super::scratch::{Scratch, Through};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
@@ -43,6 +44,7 @@ impl<'c> Partition<'c> {
                 Ok(self.gather(&renamed, self.ir.number_type(to.tile.elem)))
             }
             Conversion::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange)),
+            Conversion::Parts(parts) => self.in_parts(op, vector, from, &parts),
             Conversion::Memory { layout, of_warps } => {
                 if !of_warps {
                     self.within_a_block("a tile that is spread over threads anew")?;
@@ -69,6 +71,28 @@ impl<'c> Partition<'c> {
                 self.load_vec(fragment, to)
             }
         }
+    }
+
+    fn in_parts(
+        &mut self,
+        op: IrOp<'c>,
+        vector: IrValue<'c>,
+        from: &Spread,
+        parts: &[Part],
+    ) -> Result<IrValue<'c>, SemError> {
+        let own = self.ir.number_type(from.tile.elem);
+        let elements = self.elements(vector, from);
+        let mut converted: Vec<(usize, IrValue<'c>)> = Vec::new();
+        for Part { from, to } in parts {
+            let part: Vec<IrValue<'c>> = from.values.iter().map(|at| elements[*at]).collect();
+            let part = self.gather(&part, own);
+            let part = self.converted(op, part, &from.spread, &to.spread)?;
+            let part = self.elements(part, &to.spread);
+            converted.extend(to.values.iter().copied().zip(part));
+        }
+        converted.sort_by_key(|(at, _)| *at);
+        let converted: Vec<IrValue<'c>> = converted.into_iter().map(|(_, value)| value).collect();
+        Ok(self.gather(&converted, own))
     }
 
     pub(super) fn warp_barrier(&self) {

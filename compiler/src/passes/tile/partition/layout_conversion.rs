@@ -14,6 +14,10 @@ const WARP_BITS: usize = WARP.trailing_zeros() as usize;
 const WORD_BITS: i64 = 32;
 /// What waiting for others costs, in accesses.
 const BARRIER: usize = 4;
+/// Bytes of a tile that goes through memory in one piece.
+const WHOLE: i64 = 80 << 10;
+/// Bytes of a part of a larger one.
+const PART: i64 = 32 << 10;
 
 /// The way.
 #[derive(Debug, PartialEq)]
@@ -24,6 +28,24 @@ pub(super) enum Conversion {
     Lanes(Exchange),
     /// Through a buffer of this layout; where each warp reads what it wrote itself, it waits for itself alone.
     Memory { layout: AnyLayout, of_warps: bool },
+    /// Part by part, each in its own way: a tile that is too large to lie in memory beside what else does.
+    Parts(Vec<Part>),
+}
+
+/// A part of a tile that each thread has something of, before and behind.
+#[derive(Debug, PartialEq)]
+pub(super) struct Part {
+    pub from: Held,
+    pub to: Held,
+}
+
+/// What each thread holds of a part.
+#[derive(Debug, PartialEq)]
+pub(super) struct Held {
+    /// How the part is spread.
+    pub spread: Spread,
+    /// The numbers of its values among those of the whole.
+    pub values: Vec<usize>,
 }
 
 /// What lanes tell each other.
@@ -69,10 +91,67 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
     {
         return Ok(Conversion::Lanes(exchange));
     }
+    let bytes = from.tile.elem.bytes_of(from.tile.size());
+    if bytes > WHOLE
+        && let Some(parts) = parts(from, to, fast)?
+    {
+        return Ok(Conversion::Parts(parts));
+    }
     Ok(Conversion::Memory {
         layout: buffer(from, to, fast)?,
         of_warps: within_warps(from, &given, &wanted)?,
     })
+}
+
+/// Parts behind one another along an axis, the fewest that are small enough; `None` where no axis has such that all threads have something of each.
+/// They lie rather along another axis than the one whose elements are neighbours in memory.
+fn parts(from: &Spread, to: &Spread, fast: usize) -> Result<Option<Vec<Part>>, SemError> {
+    let shape = &from.tile.shape;
+    let count = (from.tile.elem.bytes_of(from.tile.size()) + PART - 1) / PART;
+    let mut axes: Vec<usize> = (0..shape.len()).collect();
+    axes.sort_by_key(|axis| *axis == fast);
+    for axis in axes {
+        let fitting = (count..=shape[axis]).find(|count| shape[axis] % count == 0);
+        let Some(extent) = fitting.map(|count| shape[axis] / count) else {
+            continue;
+        };
+        let sides = held_of_parts(from, axis, extent)?.zip(held_of_parts(to, axis, extent)?);
+        if let Some((from, to)) = sides {
+            let parts = from.into_iter().zip(to);
+            return Ok(Some(parts.map(|(from, to)| Part { from, to }).collect()));
+        }
+    }
+    Ok(None)
+}
+
+/// What threads hold of each part of an extent along an axis, if all hold something of each.
+fn held_of_parts(whole: &Spread, axis: usize, extent: i64) -> Result<Option<Vec<Held>>, SemError> {
+    let shape = &whole.tile.shape;
+    let mut part = shape.clone();
+    part[axis] = extent;
+    let layout = whole
+        .layout
+        .of_part(shape, &part)
+        .map_err(SemError::Illegal)?;
+    let Some(layout) = layout else {
+        return Ok(None);
+    };
+    let spread = Spread {
+        tile: TileType::new(whole.tile.elem, &part),
+        layout,
+    };
+    let stride: i64 = shape[..axis].iter().product();
+    // The first thread begins at the first element.
+    let first = &places(whole)?[0];
+    let of_part = |number: i64| {
+        let inside = |place: &i64| place / stride % shape[axis] / extent == number;
+        let values = first.iter().zip(0..).filter(|(place, _)| inside(place));
+        Held {
+            spread: spread.clone(),
+            values: values.map(|(_, at)| at).collect(),
+        }
+    };
+    Ok(Some((0..shape[axis] / extent).map(of_part).collect()))
 }
 
 /// The axis along which elements are neighbours in the buffer: that of the fewest accesses.

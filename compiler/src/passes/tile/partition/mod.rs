@@ -87,7 +87,7 @@ pub fn partition<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Repor
 }
 
 /// What a tile is, now that it is spread.
-#[derive(Clone)]
+#[derive(Clone, Debug, PartialEq)]
 struct Spread {
     tile: TileType,
     layout: TileLayout,

@@ -98,15 +98,7 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     };
     let axis = |axis: Option<Attribute>| axis.and_then(integer_value).unwrap_or(0) as usize;
     Ok(match (kind, result.flatten()) {
-        (TileOp::ConvertLayout, Some(to)) => {
-            let (from, to) = (from.as_carried(), to.as_carried());
-            match layout_conversion::conversion(&from, &to)? {
-                Conversion::Registers(_) | Conversion::Lanes(_) => Vec::new(),
-                Conversion::Memory { layout, .. } => {
-                    vec![Scratch::of(Through::Conversion, from.tile.elem, layout)]
-                }
-            }
-        }
+        (TileOp::ConvertLayout, Some(to)) => of_conversion(&from.as_carried(), &to.as_carried())?,
         (TileOp::Gather, _) => vec![gather::scratch(&from.as_carried())?],
         (TileOp::Reduce, Some(to)) if !is_of_each_thread(op) => {
             let axis = axis(tile::Reduce::of(op).and_then(tile::Reduce::axis));
@@ -132,6 +124,20 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
                 .collect()
         }
         _ => Vec::new(),
+    })
+}
+
+fn of_conversion(from: &Spread, to: &Spread) -> Result<Vec<Scratch>, SemError> {
+    Ok(match layout_conversion::conversion(from, to)? {
+        Conversion::Registers(_) | Conversion::Lanes(_) => Vec::new(),
+        Conversion::Memory { layout, .. } => {
+            vec![Scratch::of(Through::Conversion, from.tile.elem, layout)]
+        }
+        // All parts are alike.
+        Conversion::Parts(parts) => match parts.first() {
+            Some(part) => of_conversion(&part.from.spread, &part.to.spread)?,
+            None => Vec::new(),
+        },
     })
 }
 

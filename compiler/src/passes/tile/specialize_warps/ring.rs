@@ -433,20 +433,23 @@ impl<'c> Ring<'c> {
         Ok(full)
     }
 
+    /// What is copied by tensor maps, each with its own.
+    fn by_maps(&self) -> impl Iterator<Item = (&Copy<'c>, &ByMap<'c>)> {
+        let copies = self.copies.iter();
+        copies.filter_map(|copy| Some((copy, copy.map()?)))
+    }
+
     /// Begins the copies by tensor maps to a stage, the boxes of each at `coordinates`; one thread does.
     pub fn fill(
         &self,
-        emit: &Emit<'c>,
+        emit: &mut Emit<'c>,
         stage: IrValue<'c>,
         coordinates: &[Vec<Vec<IrValue<'c>>>],
     ) -> Result<(), SemError> {
-        let maps = || {
-            let copies = self.copies.iter();
-            copies.filter_map(|copy| copy.map())
-        };
-        let bytes = maps().map(ByMap::bytes).sum();
+        let bytes = self.by_maps().map(|(_, map)| map.bytes()).sum();
         let full = self.expect(emit, stage, bytes)?;
-        for (map, coordinates) in maps().zip(coordinates) {
+        for ((copy, map), coordinates) in self.by_maps().zip(coordinates) {
+            emit.ir.location = copy.op.location();
             let [made] = map.made()?;
             let part = map.share.as_ref().and_then(|own| own.part);
             for (piece, place) in coordinates.iter().enumerate() {
@@ -468,11 +471,11 @@ impl<'c> Ring<'c> {
     /// Fetches into L2 what copies by tensor maps would bring, the boxes of each at `coordinates`; one thread does.
     pub fn fetch(
         &self,
-        emit: &Emit<'c>,
+        emit: &mut Emit<'c>,
         coordinates: &[Vec<Vec<IrValue<'c>>>],
     ) -> Result<(), SemError> {
-        let maps = self.copies.iter().filter_map(Copy::map);
-        for (map, coordinates) in maps.zip(coordinates) {
+        for ((copy, map), coordinates) in self.by_maps().zip(coordinates) {
+            emit.ir.location = copy.op.location();
             let [made] = map.made()?;
             for place in coordinates.iter().flatten() {
                 emit.ir.op(CuteOp::Prefetch, &[made, *place], &[], &[]);
