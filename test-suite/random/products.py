@@ -17,6 +17,9 @@ class Product:
         self.loop, self.params, self.data, self.body, self.checks, self.promises = [], [], [], [], [], []
         self.type = rng.choice(["f16", "f16", "bf16", "bf16", "tf32"])
         self.bm, self.bn = rng.choice([(128, 128), (128, 128), (128, 128), (64, 128), (64, 64), (128, 64), (64, 192), (64, 256), (128, 256)])
+        # Extents of which no power of two of threads copies a part.
+        if rng.random() < 0.1:
+            self.bm, self.bn = rng.choice([64, 80, 128]), rng.choice([24, 40, 56, 72, 104])
         # Few rows, which `wgmma` multiplies with the factors exchanged.
         self.bytes = None
         if rng.random() < 0.2:

@@ -1,16 +1,16 @@
 //! Rematerialization: what an iteration computes of its index, for the index of another iteration.
 use super::coordinate::Coordinate;
 use super::outside;
-use super::types::{Failed, present};
+use super::types::{Failed, present, tensor_of};
 use crate::passes::ir_utils::{
-    clone, collect_nested, constant_of, defining_op, is_in_block, set_operand,
+    clone, collect_nested, constant_of, defining_op, is_in_block, parent, set_operand,
 };
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
     value_key,
 };
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{ArithOp, Op, scf};
+use cutec_dialects::ops::{ArithOp, CuteOp, Op, cute, scf, tile};
 use melior::ir::{BlockLike, ValueLike};
 use std::collections::{HashMap, HashSet};
 
@@ -72,23 +72,56 @@ impl<'c> Rematerialization<'c> {
 
     /// Whether a value is computed of some arguments of the body and of what is outside, by arithmetic and operations of the layout algebra.
     fn is_computed(self, value: IrValue<'c>, arguments: &[IrValue<'c>]) -> bool {
-        let (mut open, mut seen) = (vec![value], HashSet::new());
+        self.computed_of(vec![value], arguments, |_| false)
+            .is_some()
+    }
+
+    /// The operations that `is_given` knows of which values are computed, beside some arguments of the body and what is outside, by arithmetic and
+    /// operations of the layout algebra; `None` where they are computed of anything else.
+    fn computed_of(
+        self,
+        mut open: Vec<IrValue<'c>>,
+        arguments: &[IrValue<'c>],
+        is_given: impl Fn(IrOp<'c>) -> bool,
+    ) -> Option<Vec<IrOp<'c>>> {
+        let (mut given, mut seen) = (Vec::new(), HashSet::new());
         while let Some(value) = open.pop() {
-            let known = match defining_op(value) {
+            match defining_op(value) {
                 Some(op) if is_in_block(op, self.body) => {
-                    if seen.insert(operation_key(op)) {
-                        open.extend(operands_of(op));
+                    if !seen.insert(operation_key(op)) {
+                        continue;
                     }
-                    matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_))) && has_no_effect(op)
+                    if is_given(op) {
+                        given.push(op);
+                        continue;
+                    }
+                    let computes = matches!(Op::of(op), Some(Op::ArithOp(_) | Op::CuteOp(_)));
+                    if !computes || !has_no_effect(op) {
+                        return None;
+                    }
+                    open.extend(operands_of(op));
                 }
-                Some(_) => true,
-                None => arguments.contains(&value) || !self.is_argument(value),
-            };
-            if !known {
-                return false;
+                Some(_) => {}
+                None if arguments.contains(&value) || !self.is_argument(value) => {}
+                None => return None,
             }
         }
-        true
+        Some(given)
+    }
+
+    /// The loads of single numbers that say where a tile of a view lies in another iteration, beside the index of the loop and what is outside: of
+    /// places that are known without such a load, and of tensors that the loop does not write. `None` where the tile cannot be brought so.
+    pub fn numbers_to_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> Option<Vec<IrOp<'c>>> {
+        let is_number = |op: IrOp<'c>| {
+            let load = cute::MemrefLoad::of(op).filter(|load| CuteOp::MemrefLoad.is(load.op()));
+            load.zip(parent(op)).is_some_and(|(load, of)| {
+                !may_write(of, load.view())
+                    && operands_of(op).all(|operand| self.is_possible(operand))
+            })
+        };
+        let values = [view].into_iter().chain(at.values.iter().copied());
+        let numbers = self.computed_of(values.collect(), &[argument_of(self.body, 0)], is_number);
+        numbers.filter(|_| self.ends(view, at))
     }
 
     /// Whether a value is the index of the loop or a variable of it.
@@ -111,10 +144,15 @@ impl<'c> Rematerialization<'c> {
 
     /// Whether a tile of a view can be brought in another iteration, and nothing of it beyond the last one.
     pub fn can_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
-        let stands_still = defining_op(view).is_none_or(|op| !is_in_block(op, self.body));
         self.is_possible(view)
             && at.values.iter().all(|at| self.is_possible(*at))
-            && (stands_still || outside::axis_of(at).is_some())
+            && self.ends(view, at)
+    }
+
+    /// Whether nothing of a tile is brought beyond the last iteration: the view is always the same, or the tile can be put outside of it.
+    fn ends(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
+        let stands_still = defining_op(view).is_none_or(|op| !is_in_block(op, self.body));
+        stands_still || outside::axis_of(at).is_some()
     }
 
     /// A coordinate of the loop for another index, outside of the view beyond the last iteration. `extent` is that
@@ -226,4 +264,16 @@ impl<'c> Rematerialization<'c> {
             _ => false,
         }
     }
+}
+
+/// Whether a loop may write to the tensor that a view is into: what it writes is not read iterations ahead.
+pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
+    let mut inside = Vec::new();
+    collect_nested(of, &mut inside);
+    let tensor = tensor_of(view);
+    inside
+        .iter()
+        .filter_map(|op| tile::written_view(*op))
+        .map(tensor_of)
+        .any(|written| written.is_none() || tensor.is_none() || written == tensor)
 }

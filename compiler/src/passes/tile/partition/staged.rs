@@ -46,10 +46,16 @@ impl<'c> Partition<'c> {
         let to = self.of_thread(CuteOp::TiledCopyPartitionD, tiled, buffer)?;
         let to = self.stage_of(to, 1 + shape.len(), stage)?;
         let spread = TileLayout::new(copy.tiled.layout_tv().clone()).map_err(SemError::Illegal)?;
-        self.once_of(&spread, &shape, |this| {
-            let operands = [tiled, from, to, coordinates, bounds];
-            this.ir.op(CuteOp::Copy, &operands, &[], &[]);
-            Ok(())
+        // Threads behind those of the copy would do what the first ones do.
+        let copying = spread.threads();
+        let idle =
+            (copying < self.threads).then(|| (copying, (self.threads + copying - 1) / copying));
+        self.once_by(idle.as_slice(), |this| {
+            this.once_of(&spread, &shape, |this| {
+                let operands = [tiled, from, to, coordinates, bounds];
+                this.ir.op(CuteOp::Copy, &operands, &[], &[]);
+                Ok(())
+            })
         })
     }
 

@@ -4,13 +4,12 @@
 //! loads, and waits in registers; what is computed of that follows when it is written. What asynchronous copies gather is begun with
 //! the others, and does not wait in registers.
 use super::k_blocks::buffer_of;
-use super::plan::may_write;
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{
     collect_nested, defining_op, erase, is_in_block, operations, parent, users,
 };
 use crate::passes::tile::partition::is_within_warps;
-use crate::passes::tile::rematerialize::Rematerialization;
+use crate::passes::tile::rematerialize::{Rematerialization, may_write};
 use crate::passes::tile::types::tile_of;
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, operands_of, operation_key, result_of, results_of,

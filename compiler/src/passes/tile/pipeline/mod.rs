@@ -7,7 +7,8 @@
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
 //! that any number of iterations is right, none included.
 //!
-//! What is gathered for a product is begun ahead as well (`gathered.rs`).
+//! What is gathered for a product is begun ahead as well (`gathered.rs`), and tiles whose place an iteration loads, as the pages of
+//! a cache (`numbers.rs`).
 //!
 //! A loop without such products loads its tiles into registers so many iterations ahead, where somebody asked for a depth, or where
 //! the cost model finds registers for it (`registers.rs`).
@@ -17,6 +18,7 @@
 
 mod gathered;
 mod k_blocks;
+mod numbers;
 mod plan;
 mod registers;
 mod rewrite;

@@ -1,6 +1,7 @@
 //! Whether and how a loop is pipelined.
 use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
+use super::numbers::Numbers;
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, function_block_size, is_in_block, operations, users,
 };
@@ -10,10 +11,10 @@ use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::held_factor::all_wait_for_memory;
 use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
-use crate::passes::tile::rematerialize::Rematerialization;
+use crate::passes::tile::rematerialize::{Rematerialization, may_write};
 use crate::passes::tile::smem_tile::bytes_of;
 use crate::passes::tile::stages::depth_of;
-use crate::passes::tile::types::{Failed, present, tensor_of};
+use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
@@ -82,6 +83,8 @@ pub(super) struct Plan<'c> {
     pub body: IrBlock<'c>,
     pub producers: Vec<Producer<'c>>,
     pub gathered: Vec<Gathered<'c>>,
+    /// What places of tiles depend on, that an iteration loads.
+    pub numbers: Numbers<'c>,
     pub products: Vec<Product<'c>>,
     /// Reads that no product alone makes.
     pub reads: Vec<IrOp<'c>>,
@@ -119,14 +122,17 @@ impl<'c> Plan<'c> {
             let using = users(*buffer);
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
         });
-        let mut again = true;
+        let (mut again, mut numbers) = (true, Vec::new());
         for producer in &producers {
             let at = producer
                 .at()
                 .map_err(|message| (producer.fetch(), message))?;
             let view = producer.view()?;
             again &= !may_write(of, view);
-            again &= Rematerialization { body }.can_bring(view, &at);
+            match (Rematerialization { body }).numbers_to_bring(view, &at) {
+                Some(needed) => numbers.extend(needed),
+                None => again = false,
+            }
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
         let mut products = Vec::new();
@@ -157,6 +163,7 @@ impl<'c> Plan<'c> {
             body,
             producers,
             gathered,
+            numbers: Numbers::of(body, numbers),
             products,
             reads,
             stages,
@@ -171,18 +178,6 @@ fn is_written_in<'c>(of: IrOp<'c>, buffer: IrValue<'c>) -> bool {
     users(buffer)
         .iter()
         .any(|user| !TileOp::Read.is(*user) && inside.contains(user))
-}
-
-/// Whether a loop may write to the tensor that a view is into: what it writes is not read iterations ahead.
-pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
-    let mut inside = Vec::new();
-    collect_nested(of, &mut inside);
-    let tensor = tensor_of(view);
-    inside
-        .iter()
-        .filter_map(|op| tile::written_view(*op))
-        .map(tensor_of)
-        .any(|written| written.is_none() || tensor.is_none() || written == tensor)
 }
 
 /// What brings a tile, seen from the operation that goes to global memory.

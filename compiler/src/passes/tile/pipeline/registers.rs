@@ -3,7 +3,6 @@
 //!
 //! Where the loop says nothing, only one that writes no tensor loads ahead: of two tensors that share memory, what another iteration
 //! wrote is read as it stands in the program.
-use super::plan::may_write;
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
@@ -13,7 +12,7 @@ use crate::passes::ir_utils::{
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::registers::{Peak, for_bits};
-use crate::passes::tile::rematerialize::{Bounds, Rematerialization};
+use crate::passes::tile::rematerialize::{Bounds, Rematerialization, may_write};
 use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{

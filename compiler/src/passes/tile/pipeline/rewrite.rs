@@ -25,6 +25,27 @@ const HELD: i64 = 32;
 /// The same of what is gathered, element by element: nothing brings it faster than an iteration ahead.
 const HELD_GATHERED: i64 = 128;
 
+/// An iteration of which tiles are brought.
+struct Round<'c> {
+    /// Its index, and the bound of the loop.
+    index: IrValue<'c>,
+    upper: IrValue<'c>,
+    /// The numbers that its places depend on.
+    numbers: Vec<IrValue<'c>>,
+}
+
+/// What the loop carries for the pipeline.
+struct Carried<'c> {
+    /// The stage that is read, and the one that is written.
+    stages: [IrValue<'c>; 2],
+    /// The first block of k of the first product.
+    read: Operands<'c>,
+    /// The numbers of what is begun next.
+    numbers: Vec<IrValue<'c>>,
+    /// The groups of copies that are under way.
+    groups: Vec<IrValue<'c>>,
+}
+
 /// What was begun.
 #[derive(Default)]
 struct Fetched<'c> {
@@ -64,13 +85,20 @@ impl<'c> Plan<'c> {
         }
 
         // The first iterations are under way before the loop.
+        let mut numbers = self.numbers.of_first(&mut ir, bounds, self.stages)?;
+        let numbers_ahead = numbers.pop().unwrap_or_default();
         let (mut index, mut groups) = (bounds.lower, Vec::new());
-        for iteration in 0..self.stages - 1 {
+        for (iteration, numbers) in (0..).zip(numbers) {
             if iteration > 0 {
                 index = bounds.next(&ir, index);
             }
+            let round = Round {
+                index,
+                upper: bounds.upper,
+                numbers,
+            };
             let stage = ir.constant(iteration, "i32");
-            let fetched = self.fetch(&mut ir, (index, bounds.upper), (stage, None), iteration)?;
+            let fetched = self.fetch(&mut ir, &round, (stage, None), iteration)?;
             self.deposit(&ir, &fetched, stage, iteration)?;
             groups.extend(fetched.group);
         }
@@ -85,11 +113,12 @@ impl<'c> Plan<'c> {
             None => Operands::default(),
         };
 
-        // The loop carries the stage that is read, the one that is written, and the first block.
+        // The loop carries the stage that is read, the one that is written, the first block, and the numbers of what is begun next.
         let stages = [first, ir.constant(self.stages - 1, "i32")];
         let kept: Vec<IrValue> = stages
             .into_iter()
             .chain(read.into_iter().flatten())
+            .chain(numbers_ahead.iter().copied())
             .collect();
         let before = self.of.result_count();
         let more = [&kept[..], &groups[..]].concat();
@@ -99,8 +128,15 @@ impl<'c> Plan<'c> {
         let mut arguments = arguments.into_iter();
         let stages = stages.map(|stage| arguments.next().unwrap_or(stage));
         let read = read.map(|read| read.map(|read| arguments.next().unwrap_or(read)));
+        let numbers = arguments.by_ref().take(numbers_ahead.len()).collect();
         let old = self.of;
-        self.iteration(&mut ir, new, (stages, read), arguments.collect())?;
+        let carried = Carried {
+            stages,
+            read,
+            numbers,
+            groups: arguments.collect(),
+        };
+        self.iteration(&mut ir, new, carried)?;
         ir.insertion = Insertion::Before(old);
         wait(&ir, Some(&left));
         erase(old);
@@ -112,9 +148,10 @@ impl<'c> Plan<'c> {
         self,
         ir: &mut OpBuilder<'c>,
         new: IrOp<'c>,
-        ([mut read_stage, write_stage], first): ([IrValue<'c>; 2], Operands<'c>),
-        mut groups: Vec<IrValue<'c>>,
+        carried: Carried<'c>,
     ) -> Result<(), Failed<'c>> {
+        let [mut read_stage, write_stage] = carried.stages;
+        let mut groups = carried.groups;
         for producer in &self.producers {
             match producer {
                 Producer::Copy(copy) => erase_waits(*copy),
@@ -128,15 +165,16 @@ impl<'c> Plan<'c> {
             set_operand(*read, 1, read_stage);
             set_attribute(*read, ITERATION, ir.i32(0));
         }
-        let index = argument_of(self.body, 0);
-        let (mut now, mut all_sums) = (first, Vec::new());
-        let mut fetched = Fetched::default();
+        let bounds = Bounds::of(new)?;
+        let (mut now, mut all_sums) = (carried.read, Vec::new());
+        let (mut fetched, mut numbers) = (Fetched::default(), Vec::new());
         if self.products.is_empty() {
             let Some(first) = operations(self.body).into_iter().next() else {
                 return Err((new, "has no end".into()));
             };
             ir.insertion = Insertion::Before(first);
-            fetched = self.ahead(ir, new, index, (write_stage, 0))?;
+            fetched = self.ahead(ir, bounds, &carried.numbers, (write_stage, 0))?;
+            numbers = self.next_numbers(ir, bounds)?;
         }
         let last = self.products.len().saturating_sub(1);
         for (number, product) in self.products.iter().enumerate() {
@@ -149,7 +187,12 @@ impl<'c> Plan<'c> {
                 let is_last = block + 1 == product.blocks;
                 let ends = number == last && is_last;
                 if begins && is_last {
-                    fetched.extend(self.ahead(ir, new, index, (write_stage, number))?);
+                    fetched.extend(self.ahead(
+                        ir,
+                        bounds,
+                        &carried.numbers,
+                        (write_stage, number),
+                    )?);
                 }
                 if is_last && !ends {
                     let loaded = std::mem::take(&mut fetched.loaded);
@@ -169,9 +212,12 @@ impl<'c> Plan<'c> {
                     (false, true) => self.products[0].read_ahead(ir, 0, at)?,
                 };
                 if begins && !is_last {
-                    let begun = self.ahead(ir, new, index, (write_stage, number))?;
+                    let begun = self.ahead(ir, bounds, &carried.numbers, (write_stage, number))?;
                     hold(ir, &begun);
                     fetched.extend(begun);
+                }
+                if begins && number == 0 {
+                    numbers = self.next_numbers(ir, bounds)?;
                 }
                 sums = product.multiply(ir, block, now, sums)?;
                 now = next;
@@ -206,6 +252,7 @@ impl<'c> Plan<'c> {
         let more = [read_stage, written]
             .into_iter()
             .chain(now.into_iter().flatten())
+            .chain(numbers)
             .chain(groups);
         let yielded: Vec<IrValue> = before.chain(more).collect();
         ir.insertion = Insertion::Before(old);
@@ -253,25 +300,41 @@ impl<'c> Plan<'c> {
     fn ahead(
         &self,
         ir: &mut OpBuilder<'c>,
-        new: IrOp<'c>,
-        index: IrValue<'c>,
+        bounds: Bounds<'c>,
+        numbers: &[IrValue<'c>],
         (stage, number): (IrValue<'c>, usize),
     ) -> Result<Fetched<'c>, Failed<'c>> {
-        let bounds = Bounds::of(new)?;
-        let ahead = bounds.ahead(ir, index, self.stages - 1);
-        let index = (ahead, bounds.upper);
-        self.fetch(ir, index, (stage, Some(number)), self.stages - 1)
+        let index = bounds.ahead(ir, argument_of(self.body, 0), self.stages - 1);
+        let round = Round {
+            index,
+            upper: bounds.upper,
+            numbers: numbers.to_vec(),
+        };
+        self.fetch(ir, &round, (stage, Some(number)), self.stages - 1)
     }
 
-    /// Begins to bring the tiles of the iteration with an index, of a loop up to a bound, all or those that are brought during a product; nothing
-    /// is read from beyond the last one.
+    /// Loads the numbers of what the next iteration begins.
+    fn next_numbers(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        bounds: Bounds<'c>,
+    ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
+        if self.numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let index = bounds.ahead(ir, argument_of(self.body, 0), self.stages);
+        self.numbers.load(ir, (index, bounds.upper))
+    }
+
+    /// Begins to bring the tiles of an iteration, all or those that are brought during a product; nothing is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
-        index: (IrValue<'c>, IrValue<'c>),
+        round: &Round<'c>,
         (stage, number): (IrValue<'c>, Option<usize>),
         iteration: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
+        let index = (round.index, round.upper);
         let (mut fetched, around) = (Fetched::default(), ir.location);
         let mut copies = Vec::new();
         let repeat = Rematerialization { body: self.body };
@@ -291,7 +354,7 @@ impl<'c> Plan<'c> {
                     .size()
                     .as_static()
             };
-            let mut clones = HashMap::new();
+            let mut clones = self.numbers.known(&round.numbers);
             let view = repeat.for_index(ir, producer.view()?, index.0, &mut clones)?;
             let moves = view != producer.view()?;
             let at = repeat.coordinate(ir, &old, extent, index, moves, &mut clones)?;

@@ -53,8 +53,8 @@ impl<'c> Staging<'c> {
             return Ok(());
         }
         let at = Coordinate::of(op).map_err(|message| (op, message))?;
-        let is_known = Rematerialization { body }.can_bring(load.view(), &at);
-        let Some((fast, _)) = fast_axis(load.view()).filter(|_| is_known) else {
+        let is_known = (Rematerialization { body }).numbers_to_bring(load.view(), &at);
+        let Some((fast, _)) = fast_axis(load.view()).filter(|_| is_known.is_some()) else {
             return Ok(());
         };
         let buffer = buffer_type(&tile, fast);

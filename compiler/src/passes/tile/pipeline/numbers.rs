@@ -1,0 +1,94 @@
+//! Numbers that an iteration loads and places of its tiles depend on: the pages of a cache, or the blocks of a sparse matrix.
+//!
+//! What begins a tile iterations ahead has to have them. So each is loaded one iteration before it is needed there, and the loop carries it.
+use crate::passes::cmpi::{LESS, cmpi};
+use crate::passes::ir_utils::{clone, set_operand};
+use crate::passes::tile::rematerialize::{Bounds, Rematerialization};
+use crate::passes::tile::types::Failed;
+use cutec_dialects::builder::{
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block,
+    result_of, results_of, value_key,
+};
+use cutec_dialects::ops::ScfOp;
+use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
+use std::collections::{HashMap, HashSet};
+
+/// The loads of a loop, each once.
+pub(super) struct Numbers<'c> {
+    body: IrBlock<'c>,
+    loads: Vec<IrOp<'c>>,
+}
+
+impl<'c> Numbers<'c> {
+    pub fn of(body: IrBlock<'c>, mut loads: Vec<IrOp<'c>>) -> Self {
+        let mut seen = HashSet::new();
+        loads.retain(|load| seen.insert(operation_key(*load)));
+        Numbers { body, loads }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.loads.is_empty()
+    }
+
+    /// Loads those of the iteration with an index, of a loop up to a bound; beyond the last one they are zeros, and nothing is read.
+    pub fn load(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        (index, upper): (IrValue<'c>, IrValue<'c>),
+    ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
+        if self.loads.is_empty() {
+            return Ok(Vec::new());
+        }
+        let around = (ir.insertion, ir.location);
+        let repeat = Rematerialization { body: self.body };
+        let there = cmpi(ir, LESS, index, upper);
+        let types = self.loads.iter().map(|load| result_of(*load, 0).r#type());
+        let types: Vec<_> = types.collect();
+        let (inside, block) = region_with_block(&[]);
+        ir.insertion = Insertion::End(block);
+        let (mut loaded, mut clones) = (Vec::new(), HashMap::new());
+        for load in &self.loads {
+            ir.location = load.location();
+            let operands =
+                operands_of(*load).map(|operand| repeat.for_index(ir, operand, index, &mut clones));
+            let operands: Vec<IrValue> = operands.collect::<Result<_, _>>()?;
+            let again = ir.insert(clone(*load));
+            for (at, operand) in operands.into_iter().enumerate() {
+                set_operand(again, at, operand);
+            }
+            loaded.push(result_of(again, 0));
+        }
+        ir.op(ScfOp::Yield, &loaded, &[], &[]);
+        let (beyond, block) = region_with_block(&[]);
+        ir.insertion = Insertion::End(block);
+        let zeros: Vec<IrValue> = types.iter().map(|ty| ir.constant_of(0, *ty)).collect();
+        ir.op(ScfOp::Yield, &zeros, &[], &[]);
+        (ir.insertion, ir.location) = around;
+        let branch = ir.op_with_regions(ScfOp::If, &[there], &[], &types, vec![inside, beyond]);
+        Ok(results_of(branch).collect())
+    }
+
+    /// Those of each of the first iterations of a loop.
+    pub fn of_first(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        bounds: Bounds<'c>,
+        iterations: i64,
+    ) -> Result<Vec<Vec<IrValue<'c>>>, Failed<'c>> {
+        let mut index = bounds.lower;
+        let of_iteration = |iteration: i64| {
+            if iteration > 0 && !self.is_empty() {
+                index = bounds.next(ir, index);
+            }
+            self.load(ir, (index, bounds.upper))
+        };
+        (0..iterations).map(of_iteration).collect()
+    }
+
+    /// What is known of the iteration that such numbers are of, for what is computed of them.
+    pub fn known(&self, numbers: &[IrValue<'c>]) -> HashMap<usize, IrValue<'c>> {
+        let loads = self.loads.iter().map(|load| value_key(result_of(*load, 0)));
+        loads.zip(numbers.iter().copied()).collect()
+    }
+}
