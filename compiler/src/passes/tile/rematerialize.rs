@@ -1,5 +1,6 @@
 //! Rematerialization: what an iteration computes of its index, for the index of another iteration.
 use super::coordinate::Coordinate;
+use super::issuable::read_only;
 use super::outside;
 use super::types::{Failed, present, tensor_of};
 use crate::passes::ir_utils::{
@@ -156,22 +157,22 @@ impl<'c> Rematerialization<'c> {
     }
 
     /// A coordinate of the loop for another index, outside of the view beyond the last iteration. `extent` is that
-    /// of a tile along an axis; `moves` says that the view itself is another one in each iteration, which beyond the
-    /// last one may lie anywhere.
+    /// of a tile along an axis; `strict` says that nothing may be read there though it is within the view: the view itself is another one in
+    /// each iteration, which beyond the last one may lie anywhere, or the kernel writes the tensor, and has not yet.
     pub fn coordinate(
         self,
         ir: &OpBuilder<'c>,
         old: &Coordinate<'c>,
         extent: impl Fn(usize) -> Option<i64>,
         (index, upper): (IrValue<'c>, IrValue<'c>),
-        moves: bool,
+        strict: bool,
         clones: &mut HashMap<usize, IrValue<'c>>,
     ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
         let values = old.values.iter();
         let mut at = values
             .map(|value| self.for_index(ir, *value, index, clones))
             .collect::<Result<Vec<_>, _>>()?;
-        self.guard(ir, old, extent, (index, upper), moves, &mut at);
+        self.guard(ir, old, extent, (index, upper), strict, &mut at);
         Ok(at)
     }
 
@@ -228,12 +229,12 @@ impl<'c> Rematerialization<'c> {
         old: &Coordinate<'c>,
         extent: impl Fn(usize) -> Option<i64>,
         (index, upper): (IrValue<'c>, IrValue<'c>),
-        moves: bool,
+        strict: bool,
         at: &mut [IrValue<'c>],
     ) {
         let counted: Vec<usize> = (0..at.len()).filter(|axis| !old.is_offset(*axis)).collect();
         let grows = counted.iter().all(|axis| self.grows(old.values[*axis]));
-        if grows && !moves {
+        if grows && !strict {
             return;
         }
         let Some(axis) = outside::axis_of(old) else {
@@ -276,4 +277,14 @@ pub(super) fn may_write<'c>(of: IrOp<'c>, view: IrValue<'c>) -> bool {
         .filter_map(|op| tile::written_view(*op))
         .map(tensor_of)
         .any(|written| written.is_none() || tensor.is_none() || written == tensor)
+}
+
+/// The operations of a loop that load from tensors which the kernel writes, somewhere else.
+pub(super) fn loads_of_written<'c>(
+    function: IrOp<'c>,
+    loads: impl Iterator<Item = (IrOp<'c>, IrValue<'c>)>,
+) -> HashSet<usize> {
+    let is_read_only = read_only(function);
+    let written = loads.filter(|(_, view)| !is_read_only(*view));
+    written.map(|(load, _)| operation_key(load)).collect()
 }

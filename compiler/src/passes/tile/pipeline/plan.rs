@@ -11,7 +11,7 @@ use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::held_factor::all_wait_for_memory;
 use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
-use crate::passes::tile::rematerialize::{Rematerialization, may_write};
+use crate::passes::tile::rematerialize::{Rematerialization, loads_of_written, may_write};
 use crate::passes::tile::smem_tile::bytes_of;
 use crate::passes::tile::stages::depth_of;
 use crate::passes::tile::types::{Failed, present};
@@ -21,6 +21,7 @@ use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::{CopyingBlock, Stages};
 use melior::ir::{BlockLike, operation::OperationLike};
+use std::collections::HashSet;
 
 /// What brings a tile to a buffer in each iteration.
 #[derive(Clone, Copy)]
@@ -85,6 +86,8 @@ pub(super) struct Plan<'c> {
     pub gathered: Vec<Gathered<'c>>,
     /// What places of tiles depend on, that an iteration loads.
     pub numbers: Numbers<'c>,
+    /// What goes to tensors that the kernel writes.
+    pub strict: HashSet<usize>,
     pub products: Vec<Product<'c>>,
     /// Reads that no product alone makes.
     pub reads: Vec<IrOp<'c>>,
@@ -123,11 +126,13 @@ impl<'c> Plan<'c> {
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
         });
         let (mut again, mut numbers) = (true, Vec::new());
+        let mut fetches = Vec::new();
         for producer in &producers {
             let at = producer
                 .at()
                 .map_err(|message| (producer.fetch(), message))?;
             let view = producer.view()?;
+            fetches.push((producer.fetch(), view));
             again &= !may_write(of, view);
             match (Rematerialization { body }).numbers_to_bring(view, &at) {
                 Some(needed) => numbers.extend(needed),
@@ -164,6 +169,7 @@ impl<'c> Plan<'c> {
             producers,
             gathered,
             numbers: Numbers::of(body, numbers),
+            strict: loads_of_written(function, fetches.into_iter()),
             products,
             reads,
             stages,

@@ -12,11 +12,12 @@ use crate::passes::ir_utils::{
 use crate::passes::remark;
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::registers::{Peak, for_bits};
-use crate::passes::tile::rematerialize::{Bounds, Rematerialization, may_write};
+use crate::passes::tile::rematerialize::{Bounds, Rematerialization, loads_of_written, may_write};
 use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key,
+    result_of,
 };
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{NvvmOp, ScfOp, TileOp, tile};
@@ -25,7 +26,7 @@ use cutec_dialects::tile::cost_model::Ahead;
 use melior::Context;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Registers that a thread holds before anything is loaded ahead.
 #[derive(Clone, Copy)]
@@ -55,6 +56,8 @@ pub(super) struct Loads<'c> {
     of: IrOp<'c>,
     body: IrBlock<'c>,
     loads: Vec<IrOp<'c>>,
+    /// Those from tensors that the kernel writes.
+    strict: HashSet<usize>,
     /// Iterations that are under way, the one computed included.
     stages: i64,
 }
@@ -69,7 +72,7 @@ impl<'c> Loads<'c> {
         if !is_pipelined(of) && !streams(of, function) {
             return Ok(None);
         }
-        let mut loads = Vec::new();
+        let (mut loads, mut fetches) = (Vec::new(), Vec::new());
         for load in operations(body) {
             if !TileOp::Load.is(load) {
                 continue;
@@ -80,6 +83,7 @@ impl<'c> Loads<'c> {
                 _ if may_write(of, view) => "the loop may write to its tensor",
                 true => {
                     loads.push(load);
+                    fetches.push((load, view));
                     continue;
                 }
                 false => "its place is not computed of the index of the loop alone",
@@ -99,6 +103,7 @@ impl<'c> Loads<'c> {
             of,
             body,
             loads,
+            strict: loads_of_written(function, fetches.into_iter()),
             stages,
         };
         Ok((stages > 1).then_some(plan))
@@ -162,8 +167,9 @@ impl<'c> Loads<'c> {
             };
             let view = present(*load, tile::Load::of(*load))?.view();
             let moves = defining_op(view).is_some_and(|op| is_in_block(op, self.body));
+            let strict = moves || self.strict.contains(&operation_key(*load));
             let view = repeat.for_index(ir, view, iteration.0, &mut clones)?;
-            let at = repeat.coordinate(ir, &old, extent, iteration, moves, &mut clones)?;
+            let at = repeat.coordinate(ir, &old, extent, iteration, strict, &mut clones)?;
             let again = ir.insert(clone(*load));
             set_operand(again, 0, view);
             for (axis, value) in at.into_iter().enumerate() {

@@ -11,7 +11,7 @@ use crate::passes::tile::rematerialize::{Bounds, Rematerialization};
 use crate::passes::tile::stages::widen;
 use crate::passes::tile::types::{Failed, present, view_of};
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key, result_of,
 };
 use cutec_dialects::ops::{ArithOp, NvvmOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
@@ -356,8 +356,8 @@ impl<'c> Plan<'c> {
             };
             let mut clones = self.numbers.known(&round.numbers);
             let view = repeat.for_index(ir, producer.view()?, index.0, &mut clones)?;
-            let moves = view != producer.view()?;
-            let at = repeat.coordinate(ir, &old, extent, index, moves, &mut clones)?;
+            let strict = view != producer.view()? || self.strict.contains(&operation_key(fetch));
+            let at = repeat.coordinate(ir, &old, extent, index, strict, &mut clones)?;
             let operands = [&[view], &at[..]].concat();
             match producer {
                 Producer::Copy(op) => {
