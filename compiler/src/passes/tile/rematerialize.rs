@@ -110,9 +110,21 @@ impl<'c> Rematerialization<'c> {
         Some(given)
     }
 
-    /// The loads of single numbers that say where a tile of a view lies in another iteration, beside the index of the loop and what is outside: of
-    /// places that are known without such a load, and of tensors that the loop does not write. `None` where the tile cannot be brought so.
+    /// The loads of single numbers that say where a tile of a view lies in another iteration. `None` where the tile cannot be brought so.
     pub fn numbers_to_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> Option<Vec<IrOp<'c>>> {
+        let values = [view].into_iter().chain(at.values.iter().copied());
+        self.numbers_of(values.collect())
+            .filter(|_| self.ends(view, at))
+    }
+
+    /// The loads of single numbers of which a value is computed in another iteration, beside the index of the loop and what is outside; `None`
+    /// where it is computed of anything else.
+    pub fn numbers_to_compute(self, value: IrValue<'c>) -> Option<Vec<IrOp<'c>>> {
+        self.numbers_of(vec![value])
+    }
+
+    /// Those numbers are of places that are known without such a load, and of tensors that the loop does not write.
+    fn numbers_of(self, values: Vec<IrValue<'c>>) -> Option<Vec<IrOp<'c>>> {
         let is_number = |op: IrOp<'c>| {
             let load = cute::MemrefLoad::of(op).filter(|load| CuteOp::MemrefLoad.is(load.op()));
             load.zip(parent(op)).is_some_and(|(load, of)| {
@@ -120,9 +132,7 @@ impl<'c> Rematerialization<'c> {
                     && operands_of(op).all(|operand| self.is_possible(operand))
             })
         };
-        let values = [view].into_iter().chain(at.values.iter().copied());
-        let numbers = self.computed_of(values.collect(), &[argument_of(self.body, 0)], is_number);
-        numbers.filter(|_| self.ends(view, at))
+        self.computed_of(values, &[argument_of(self.body, 0)], is_number)
     }
 
     /// Whether a value is the index of the loop or a variable of it.

@@ -8,7 +8,7 @@
 //! that any number of iterations is right, none included.
 //!
 //! What is gathered for a product is begun ahead as well (`gathered.rs`), and tiles whose place an iteration loads, as the pages of
-//! a cache (`numbers.rs`).
+//! a cache (`numbers.rs`), and copies in branches (`branches.rs`).
 //!
 //! A loop without such products loads its tiles into registers so many iterations ahead, where somebody asked for a depth, or where
 //! the cost model finds registers for it (`registers.rs`).
@@ -16,6 +16,7 @@
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
 
+mod branches;
 mod gathered;
 mod k_blocks;
 mod numbers;
@@ -29,6 +30,7 @@ use super::stages::depth_of;
 use super::types::Failed;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{collect_nested, for_each_kernel};
+use branches::begin_in_front;
 use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::Target;
@@ -63,6 +65,7 @@ fn of_function<'c>(
     let held: Vec<Held> = loops.iter().map(|of| Held::of(*of, &held)).collect();
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
     for (of, held) in loops.into_iter().zip(held) {
+        begin_in_front(context, of)?;
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
         } else if let Some(loads) = Loads::of(of, function, held)? {

@@ -1,4 +1,5 @@
 //! Whether and how a loop is pipelined.
+use super::branches::stands_in;
 use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::numbers::Numbers;
@@ -13,7 +14,7 @@ use crate::passes::tile::partition::Scratch;
 use crate::passes::tile::registers::{for_bits, peak};
 use crate::passes::tile::rematerialize::{Rematerialization, loads_of_written, may_write};
 use crate::passes::tile::smem_tile::bytes_of;
-use crate::passes::tile::stages::depth_of;
+use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
@@ -22,6 +23,10 @@ use cutec_dialects::target::Target;
 use cutec_dialects::tile::cost_model::{CopyingBlock, Stages};
 use melior::ir::{BlockLike, operation::OperationLike};
 use std::collections::HashSet;
+
+/// Why a tile is not brought in another iteration.
+const PLACE: &str =
+    "its place is not computed of the index of the loop, and of numbers that this loads, alone";
 
 /// What brings a tile to a buffer in each iteration.
 #[derive(Clone, Copy)]
@@ -120,7 +125,7 @@ impl<'c> Plan<'c> {
         let buffers: Vec<IrValue> = fills.filter_map(buffer_of).collect();
         // Others may not have a part in the ring of stages.
         let alone = buffers.iter().all(|buffer| {
-            let here = |op: &IrOp<'c>| is_in_block(*op, body);
+            let here = |op: &IrOp<'c>| stands_in(*op, body);
             let fills = |op: &IrOp<'c>| !TileOp::Read.is(*op);
             let using = users(*buffer);
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
@@ -133,10 +138,18 @@ impl<'c> Plan<'c> {
                 .map_err(|message| (producer.fetch(), message))?;
             let view = producer.view()?;
             fetches.push((producer.fetch(), view));
-            again &= !may_write(of, view);
-            match (Rematerialization { body }).numbers_to_bring(view, &at) {
-                Some(needed) => numbers.extend(needed),
-                None => again = false,
+            let in_the_way = match (Rematerialization { body }).numbers_to_bring(view, &at) {
+                _ if may_write(of, view) => "the loop may write to its tensor",
+                Some(needed) => {
+                    numbers.extend(needed);
+                    continue;
+                }
+                None => PLACE,
+            };
+            again = false;
+            if is_pipelined(of) {
+                let text = format!("not begun ahead: {in_the_way}");
+                remark(producer.fetch().location(), text);
             }
         }
         let counts = |op: IrOp<'c>| buffer_of(op).is_some_and(|buffer| buffers.contains(&buffer));
@@ -152,8 +165,10 @@ impl<'c> Plan<'c> {
             let mut factors = products.iter().flat_map(|product| &product.factors);
             factors.any(|factor| matches!(factor, Factor::Read(read, _) if read == op))
         };
-        let of_ring = |op: &&IrOp<'c>| TileOp::Read.is(**op) && counts(**op);
-        let of_ring: Vec<IrOp> = inside.iter().filter(of_ring).copied().collect();
+        // Those in branches, too.
+        let mut of_ring = Vec::new();
+        collect_nested(of, &mut of_ring);
+        of_ring.retain(|op| TileOp::Read.is(*op) && counts(*op));
         if of_ring.is_empty() || !alone || !again {
             return Ok(None);
         }
