@@ -42,7 +42,7 @@ pub struct Chip {
 /// How much LLVM optimises: `-O0` … `-O3`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
 pub enum OptLevel {
-    /// No optimisation.
+    /// No optimisation but that fragments are registers.
     O0,
     /// Cheap optimisations.
     O1,
@@ -73,6 +73,8 @@ impl OptLevel {
                 "loop-mssa(licm),loop-unroll<O3>,instcombine<no-verify-fixpoint>,simplifycfg)",
             ]
             .join(","),
+            // Fragments are registers at any level: products read accumulators that nothing has written where they begin with zeros.
+            Self::O0 => "function(sroa<preserve-cfg>)".to_owned(),
             level => format!("default<O{}>", level.digit()),
         }
     }
@@ -177,7 +179,8 @@ impl LlvmModule {
         timings: &mut Timings,
     ) -> Result<Self, LlvmError> {
         initialize();
-        let machine = target_machine(chip, level)?;
+        // Without its register coalescer the backend copies accumulators of `wgmma` that are under way.
+        let machine = target_machine(chip, level.max(OptLevel::O1))?;
         let start = Instant::now();
         // SAFETY: the context outlives the module translated into it; both are disposed of in
         // `Drop`, the module first.
