@@ -36,6 +36,8 @@ pub(crate) enum Role {
     Guard,
     /// Reads it, in the lanes where the guard holds.
     Read,
+    /// Reads it so as a part of a wider register. LLVM leaves out a part of which nothing is used: a register that no instruction writes.
+    Part,
     /// Writes it there.
     Write,
 }
@@ -145,6 +147,10 @@ impl Registers {
                 predecessors[successor].push(block as u32);
             }
         }
+        let mut written = vec![false; self.names.len()];
+        for (register, _) in self.uses.iter().filter(|(_, role)| *role == Role::Write) {
+            written[*register as usize] = true;
+        }
         // For each register the blocks that read it before they write it, and those that write it for sure.
         let mut exposed: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
         let mut assigned: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
@@ -155,8 +161,11 @@ impl Registers {
                     .of(at)
                     .iter()
                     .partition(|(_, role)| *role == Role::Write);
-                for (register, _) in reads {
+                for (register, role) in reads {
                     let register = register as usize;
+                    if role == Role::Part && !written[register] {
+                        continue;
+                    }
                     let known = assigned[register].last() == Some(&block)
                         || exposed[register].last() == Some(&block);
                     if !known {

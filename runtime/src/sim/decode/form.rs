@@ -120,6 +120,12 @@ impl<'i, 'a> Form<'i, 'a> {
         });
     }
 
+    /// What is read so far are parts of a wider register.
+    pub fn reads_parts(&mut self) {
+        let reads = self.registers.iter_mut().filter(|r| r.role == Role::Read);
+        reads.for_each(|read| read.role = Role::Part);
+    }
+
     /// Takes note that the instruction writes a register.
     pub fn writes(&mut self, name: &'a str, register: Register) {
         self.registers.push(Use {

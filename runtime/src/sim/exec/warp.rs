@@ -264,7 +264,7 @@ impl Warp {
             let assigned = &mut self.assigned[register as usize];
             let unassigned = match role {
                 Role::Guard => group.mask & !*assigned,
-                Role::Read => mask & !*assigned,
+                Role::Read | Role::Part => mask & !*assigned,
                 Role::Write => {
                     *assigned |= mask;
                     continue;

@@ -106,7 +106,7 @@ impl Warp {
         self.wgmma_uses.others.resize(count, None);
         for &(register, role) in uses {
             let access = match role {
-                Role::Guard | Role::Read => Access::Read,
+                Role::Guard | Role::Read | Role::Part => Access::Read,
                 Role::Write => Access::Write,
             };
             if let Some(product) = self.wgmma_uses.in_flight(register) {

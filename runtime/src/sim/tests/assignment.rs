@@ -21,7 +21,10 @@ fn found(register: &str, lane: u32) -> Option<(String, u32)> {
 fn operands_guards_and_addresses_are_read() {
     for (body, register) in [
         ("add.u32 %r10, %r11, 1;", "%r11"),
-        ("mov.b64 %rd10, {%r90, %r11};", "%r11"),
+        (
+            "@!%p5 mov.u32 %r11, 1;\nmov.b64 %rd10, {%r90, %r11};",
+            "%r11",
+        ),
         ("ld.global.b32 %r10, [%rd10];", "%rd10"),
         ("st.global.b32 [%rd5], %r10;", "%r10"),
         ("st.global.v2.b32 [%rd90], {%r90, %r10};", "%r10"),
@@ -48,6 +51,8 @@ fn what_an_instruction_writes_is_written() {
         "setp.eq.u32 %p8|%p9, %r90, 1;\n@%p8 bra next;\nnext:\n@%p9 bra end;\nend:",
         "shfl.sync.idx.b32 %r10|%p8, %r90, 0, 31, -1;\nselp.b32 %r10, %r10, 0, %p8;",
         "mov.b64 {%r10, %r11}, %rd90;\nadd.u32 %r10, %r10, %r11;",
+        // A part that no instruction writes is of no use.
+        "mov.b64 %rd10, {%r90, %r11};",
         "vote.sync.ballot.b32 %r10, %p5, -1;\nmov.u32 %r11, %r10;",
         "bar.red.and.pred %p8, 0, %p5;\n@%p8 mov.u32 %r10, 1;",
     ] {
