@@ -3,6 +3,7 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
+use super::accumulate::accumulate;
 use super::exchange_factors::Exchanged;
 use super::held_factor::{HeldFactor, waits_for_memory};
 use super::known_ops::checked_ops;
@@ -67,6 +68,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             target,
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
+        accumulate(&checked_ops(function).map_err(failed)?).map_err(failed)?;
         let mut operations = checked_ops(function).map_err(failed)?;
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
         let mut mapped = MappedLoads::all(context, function, &operations, &target);
