@@ -4,21 +4,21 @@ use super::super::coordinate::extent;
 use super::super::emits::Emits;
 use super::super::types::update_of;
 use super::access::Way;
-use super::layout_conversion::fast_axis;
+use super::layout_conversion::buffer_of_elements;
 use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{present, string_attribute};
+use crate::passes::ir_utils::{block_of, present, string_attribute};
 use crate::passes::said::say;
-use cutec_dialects::builder::{IrOp, IrValue};
+use cutec_dialects::builder::{IrOp, IrValue, value_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::GATHERED_SINCE;
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
-use cutec_layout::{AnyLayout, Layout, Tree, Width};
+use cutec_layout::{Tree, Width};
 use melior::ir::{Type, operation::OperationLike};
 
 impl<'c> Partition<'c> {
@@ -37,17 +37,7 @@ impl<'c> Partition<'c> {
             _ => (vector, from),
         };
         self.within_a_block("`gather` of a tile")?;
-        let fast = fast_axis(&from, &from)?;
-        let buffer = self.scratch(op, scratch(&from)?)?;
-        // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
-        if in_loop(op) || self.staged {
-            self.barrier();
-        }
-        let fragment = self.fragment(&from)?;
-        self.store_vec(vector, fragment);
-        let part = self.partition(buffer, None, fast, &from)?;
-        self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))?;
-        self.barrier();
+        let buffer = self.buffer_with(op, (vector, &from), to)?;
         let ty = self.ir.ty(from.tile.elem.value_type());
         let coord = self.coordinate_type(1);
         let mut numbers = Vec::new();
@@ -62,6 +52,35 @@ impl<'c> Partition<'c> {
             }
         }
         Ok(self.gather(&numbers, self.ir.number_type(to.tile.elem)))
+    }
+
+    /// A buffer with a tile that others of its threads gather from.
+    fn buffer_with(
+        &mut self,
+        op: IrOp<'c>,
+        (vector, from): (IrValue<'c>, &Spread),
+        to: &Spread,
+    ) -> Result<IrValue<'c>, SemError> {
+        let (scratch, fast) = buffer(from, to)?;
+        // The tile that was written last, in this block, is still there.
+        let here = (block_of(op).to_raw().ptr as usize, value_key(vector));
+        if let Some((_, _, buffer)) = (self.gathered.as_ref())
+            .filter(|(written, known, _)| *written == here && *known == scratch)
+        {
+            return Ok(*buffer);
+        }
+        let buffer = self.scratch(op, scratch.clone())?;
+        // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
+        if in_loop(op) || self.staged {
+            self.barrier();
+        }
+        let fragment = self.fragment(from)?;
+        self.store_vec(vector, fragment);
+        let part = self.partition(buffer, None, fast, from)?;
+        self.once(from, |this| this.copy(&part, fragment, from, Way::Store))?;
+        self.barrier();
+        self.gathered = Some((here, scratch, buffer));
+        Ok(buffer)
     }
 
     /// The type of a coordinate of run-time integers along so many axes.
@@ -128,24 +147,14 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// The whole tile that is gathered from.
-pub(super) fn scratch(from: &Spread) -> Result<Scratch, SemError> {
-    let layout = compact(&from.tile.shape, fast_axis(from, from)?);
-    Ok(Scratch::of(Through::Gather, from.tile.elem, layout))
+/// The whole tile that is gathered from, and the axis along which its elements are neighbours.
+fn buffer(from: &Spread, to: &Spread) -> Result<(Scratch, usize), SemError> {
+    let (layout, fast) = buffer_of_elements(from, to)?;
+    let scratch = Scratch::of(Through::Gather, from.tile.elem, layout);
+    Ok((scratch, fast))
 }
 
-/// All elements, those along an axis side by side.
-fn compact(shape: &[i64], fast: usize) -> AnyLayout {
-    let order = std::iter::once(fast).chain((0..shape.len()).rev().filter(|axis| *axis != fast));
-    let mut strides = vec![0; shape.len()];
-    let mut next = 1;
-    for axis in order {
-        strides[axis] = next;
-        next *= shape[axis];
-    }
-    let modes = shape.iter().zip(&strides);
-    AnyLayout::Plain(match shape {
-        [extent] => Layout::scalar(*extent, 1),
-        _ => Layout::concat(modes.map(|(extent, stride)| Layout::scalar(*extent, *stride))),
-    })
+/// What is gathered from, and so is.
+pub(super) fn scratch(from: &Spread, to: &Spread) -> Result<Scratch, SemError> {
+    buffer(from, to).map(|(scratch, _)| scratch)
 }

@@ -97,8 +97,9 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
     {
         return Ok(Conversion::Parts(parts));
     }
+    let widths = [neighbours(from, fast)?, neighbours(to, fast)?];
     Ok(Conversion::Memory {
-        layout: buffer(from, to, fast)?,
+        layout: buffer([from, to], fast, widths)?,
         of_warps: within_warps(from, &given, &wanted)?,
     })
 }
@@ -372,13 +373,38 @@ fn instructions(spread: &Spread, fast: usize) -> Result<usize, SemError> {
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// A layout of the buffer without bank conflicts, if there is one.
-fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError> {
+/// A buffer for elements that threads write as they have them, and read one by one about where they are to have them; and the axis along which
+/// its elements are neighbours: that of the fewest accesses, and of them the one along which lanes stand.
+pub(super) fn buffer_of_elements(
+    from: &Spread,
+    to: &Spread,
+) -> Result<(AnyLayout, usize), SemError> {
+    let shape = &from.tile.shape;
+    let threads = from.layout.thread_modes(shape).map_err(SemError::Illegal)?;
+    let lanes = threads.iter().find_map(|mode| mode.along);
+    let mut best = (usize::MAX, true, 0);
+    for axis in 0..shape.len() {
+        let across = lanes.is_some_and(|(along, _)| along != axis);
+        best = best.min((instructions(from, axis)?, across, axis));
+    }
+    let (.., fast) = best;
+    // Of a result of another shape nothing is known.
+    let to = if to.tile.shape == *shape { to } else { from };
+    let layout = buffer([from, to], fast, [neighbours(from, fast)?, 1])?;
+    Ok((layout, fast))
+}
+
+/// A layout of the buffer without bank conflicts, if there is one, that is written and read by so many neighbours at once.
+fn buffer(
+    [from, to]: [&Spread; 2],
+    fast: usize,
+    [mut written, mut read]: [i64; 2],
+) -> Result<AnyLayout, SemError> {
     let shape = &from.tile.shape;
     let (rows, columns) = match shape.as_slice() {
         [rows] => (*rows, 1),
         [rows, columns] => (*rows, *columns),
-        _ => return buffer_of_many(from, to, fast),
+        _ => return buffer_of_many([from, to], fast, [written, read]),
     };
     let tile = Tile {
         rows,
@@ -389,7 +415,6 @@ fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError
             _ => Axis::Columns,
         },
     };
-    let (mut written, mut read) = (neighbours(from, fast)?, neighbours(to, fast)?);
     loop {
         let accesses = [
             access("the tile as it is", from, fast, written)?,
@@ -413,8 +438,12 @@ fn buffer(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError
 }
 
 /// The same of more than two axes: all but the fast one are rows.
-fn buffer_of_many(from: &Spread, to: &Spread, fast: usize) -> Result<AnyLayout, SemError> {
-    let of_rows = buffer(&in_rows(from, fast)?, &in_rows(to, fast)?, 1)?;
+fn buffer_of_many(
+    [from, to]: [&Spread; 2],
+    fast: usize,
+    widths: [i64; 2],
+) -> Result<AnyLayout, SemError> {
+    let of_rows = buffer([&in_rows(from, fast)?, &in_rows(to, fast)?], 1, widths)?;
     let shape = &from.tile.shape;
     let of_mode = |mode: usize| {
         let missing = || SemError::Illegal(format!("{of_rows} is of no matrix"));

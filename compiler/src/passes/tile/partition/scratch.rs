@@ -99,7 +99,7 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     let axis = |axis: Option<Attribute>| axis.and_then(integer_value).unwrap_or(0) as usize;
     Ok(match (kind, result.flatten()) {
         (TileOp::ConvertLayout, Some(to)) => of_conversion(&from.as_carried(), &to.as_carried())?,
-        (TileOp::Gather, _) => vec![gather::scratch(&from.as_carried())?],
+        (TileOp::Gather, Some(to)) => vec![gather::scratch(&from.as_carried(), &to)?],
         (TileOp::Reduce, Some(to)) if !is_of_each_thread(op) => {
             let axis = axis(tile::Reduce::of(op).and_then(tile::Reduce::axis));
             let holders = Holders::along(from, axis, threads)?;
