@@ -1,33 +1,84 @@
 //! `tile-reshape-loads`: an operand of a product that is loaded with axes of extent 1 is loaded without them, and so is a whole tile
-//! that a loop of products loads beside.
+//! that a loop of products loads beside; results beside products are stored without them.
 //!
 //! Before: `tile.reshape` that leaves out axes of a `tile.load`. After: a `tile.load` of the view
 //! sliced at the coordinates along these axes, which is brought to shared memory like any other. Where such a
-//! coordinate is outside of the view, the tile is put outside along another axis.
+//! coordinate is outside of the view, the tile is put outside along another axis. A `tile.store` of a `tile.reshape` that adds axes is one of
+//! what is reshaped, as a tensor map and threads of a product take it.
 use super::coordinate::{Coordinate, extent, number, width_of};
 use super::emits::cute;
 use super::outside;
-use super::rewrite_loads::{rewrite_each, sole_load};
+use super::rewrite_loads::{erase_unused, rewrite_each, sole_load};
 use super::types::{adds_to, tile_of, view_of};
 use super::warpgroup_products::check_load;
 use crate::passes::ir_utils::{
-    attributes, blocks, constant_of, defining_op, erase, operations, parent, replace_all_uses,
-    users,
+    attributes, blocks, collect_nested, constant_of, defining_op, erase, operations, parent,
+    replace_all_uses, users,
 };
 use crate::passes::{Reported, remark};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
-use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, ScfOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BOX, BY_ELEMENT, TileType, modes_of_axes};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::Tree;
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
 /// Reshapes the loads of every kernel of the module.
 pub fn reshape_loads<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
-    rewrite_each(context, module, TileOp::Reshape, load_reshaped)
+    rewrite_each(context, module, TileOp::Reshape, load_reshaped)?;
+    rewrite_each(context, module, TileOp::Store, store_reshaped)
+}
+
+fn store_reshaped<'c>(context: &'c Context, op: IrOp<'c>) {
+    let reshape = tile::Store::of(op).and_then(|store| {
+        let reshape = defining_op(store.value())?;
+        Some((store, tile::Reshaping::of(reshape)?)).filter(|_| TileOp::Reshape.is(reshape))
+    });
+    let Some((store, reshape)) = reshape.filter(|_| is_beside_product(op)) else {
+        return;
+    };
+    let tiles = [reshape.input(), store.value()].map(|tile| TileType::of(tile.r#type()));
+    let ([Some(Ok(to)), Some(Ok(from))], Ok(at)) = (tiles, Coordinate::of(op)) else {
+        return;
+    };
+    let Some(kept) = kept_axes(&from.shape, &to.shape).filter(|kept| kept.len() == 2) else {
+        return;
+    };
+    let mut ir = OpBuilder::new(context, Insertion::Before(op));
+    ir.location = op.location();
+    let Ok(Some((view, coordinate))) = sliced(&ir, store.view(), &at, (&from.shape, &kept)) else {
+        return;
+    };
+    let mut attrs = attributes(op, &["atomic", "hints"]);
+    attrs.extend(offsets_along(&ir, &at, &kept));
+    let operands = [&[reshape.input(), view], &coordinate[..]].concat();
+    ir.op(TileOp::Store, &operands, &attrs, &[]);
+    erase(op);
+    erase_unused(reshape.result());
+}
+
+/// Which of the axes that are kept have offsets of elements, under their new numbers.
+fn offsets_along<'c>(
+    ir: &OpBuilder<'c>,
+    at: &Coordinate<'c>,
+    kept: &[usize],
+) -> Option<(&'static str, Attribute<'c>)> {
+    let offsets = (0..).zip(kept).filter(|(_, axis)| at.is_offset(**axis));
+    let offsets: Vec<i64> = offsets.map(|(axis, _): (i64, _)| axis).collect();
+    (!offsets.is_empty()).then(|| (BY_ELEMENT, ir.i64_array(&offsets)))
+}
+
+/// Whether the kernel of an operation has a product.
+fn is_beside_product(op: IrOp) -> bool {
+    let function = std::iter::successors(Some(op), |op| parent(*op)).find(|op| GpuOp::Func.is(*op));
+    let mut inside = Vec::new();
+    if let Some(function) = function {
+        collect_nested(function, &mut inside);
+    }
+    inside.into_iter().any(|op| TileOp::Dot.is(op))
 }
 
 fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
@@ -50,16 +101,14 @@ fn load_reshaped<'c>(context: &'c Context, reshape: IrOp<'c>) {
     let mut ir = OpBuilder::new(context, Insertion::Before(load));
     ir.location = load.location();
     // What the type of the view does not let slice stays as it is.
-    let Ok(Some((view, coordinate))) = sliced(&ir, load, &at, (&from.shape, &kept)) else {
+    let Some(view) = tile::Load::of(load).map(tile::Load::view) else {
+        return;
+    };
+    let Ok(Some((view, coordinate))) = sliced(&ir, view, &at, (&from.shape, &kept)) else {
         return;
     };
     let mut attrs = attributes(load, &["fill", "copy", "swizzle", "hints"]);
-    let offsets = (0..).zip(&kept).filter(|(_, axis)| at.is_offset(**axis));
-    let offsets: Vec<i64> = offsets.map(|(axis, _): (i64, _)| axis).collect();
-    if !offsets.is_empty() {
-        let axes = ir.i64_array(&offsets);
-        attrs.push((BY_ELEMENT, axes));
-    }
+    attrs.extend(offsets_along(&ir, &at, &kept));
     let operands = [&[view], &coordinate[..]].concat();
     let tile = ir.value(TileOp::Load, &operands, &attrs, reshaped.r#type());
     replace_all_uses(reshaped, tile);
@@ -137,18 +186,15 @@ fn kept_axes(from: &[i64], to: &[i64]) -> Option<Vec<usize>> {
     (wanted.next().is_none() && kept.len() < from.len()).then_some(kept)
 }
 
-/// The view of a load sliced along all axes but some, and the coordinate along these; `None` where no axis is left to
+/// A view sliced along all axes but some, and the coordinate of a tile along these; `None` where no axis is left to
 /// put the tile outside along.
 #[allow(clippy::type_complexity)]
 fn sliced<'c>(
     ir: &OpBuilder<'c>,
-    load: IrOp<'c>,
+    view: IrValue<'c>,
     at: &Coordinate<'c>,
     (shape, kept): (&[i64], &[usize]),
 ) -> Result<Option<(IrValue<'c>, Vec<IrValue<'c>>)>, SemError> {
-    let Some(view) = tile::Load::of(load).map(tile::Load::view) else {
-        return Ok(None);
-    };
     let Some(known) = view_of(view) else {
         return Ok(None);
     };

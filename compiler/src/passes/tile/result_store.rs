@@ -11,13 +11,14 @@ use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{constant_of, defining_op, next_operation, operand_value};
 use cutec_dialects::atoms::{MmaAtom, MmaOp, TmaAtom, Wgmma};
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
-use cutec_dialects::ops::{ArithOp, TileOp, cute, tile};
+use cutec_dialects::memo::type_value;
+use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, cute, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARPGROUP;
 use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
-use cutec_dialects::types::tiled_mma;
-use cutec_dialects::value::{TiledMmaVal, Val, View};
-use cutec_layout::{Layout, Tiler};
+use cutec_dialects::types::{Vars, tiled_mma};
+use cutec_dialects::value::{TiledMmaVal, TupleKind, Val, View};
+use cutec_layout::{Int, Layout, Tiler, Tree};
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
@@ -287,8 +288,8 @@ pub(super) fn may_be_read_late<'c>(load: tile::Load<'c>, operations: &[IrOp<'c>]
     })
 }
 
-/// Whether two stores write tiles of one shape which share no element: along some axis their places differ by a number that is known. In a loop
-/// one may write in a round what the other writes in another one.
+/// Whether two stores write tiles of one shape which share no element: along some axis their places differ by a number that is known, or they
+/// lie in two slices of a tensor. In a loop one may write in a round what the other writes in another one.
 fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
     let stores = [one, other].map(tile::Store::of);
     let [Some(first), Some(second)] = stores else {
@@ -299,22 +300,47 @@ fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
     let ([Ok(tile), Ok(second_tile)], [Ok(place), Ok(second_place)]) = (tiles, places) else {
         return false;
     };
-    let alike = first.view() == second.view()
-        && tile.shape == second_tile.shape
+    let alike = tile.shape == second_tile.shape
         && [first, second].iter().all(|store| store.atomic().is_none())
         && ![one, other].into_iter().any(in_loop);
+    if !alike || first.view() != second.view() {
+        return alike && are_two_slices(first.view(), second.view());
+    }
     let mut axes = (0..tile.shape.len()).zip(&tile.shape);
-    alike
-        && axes.any(|(axis, extent)| {
-            let offsets = [&place, &second_place].map(|place| place.is_offset(axis));
-            let least = match offsets {
-                [false, false] => 1,
-                [true, true] => *extent,
-                _ => return false,
-            };
-            let apart = distance(place.values[axis], second_place.values[axis]);
-            apart.is_some_and(|apart| apart.abs() >= least)
-        })
+    axes.any(|(axis, extent)| {
+        let offsets = [&place, &second_place].map(|place| place.is_offset(axis));
+        let least = match offsets {
+            [false, false] => 1,
+            [true, true] => *extent,
+            _ => return false,
+        };
+        let apart = distance(place.values[axis], second_place.values[axis]);
+        apart.is_some_and(|apart| apart.abs() >= least)
+    })
+}
+
+/// Whether two views are slices of one at places of which one is known to differ.
+fn are_two_slices(one: IrValue, other: IrValue) -> bool {
+    let taken = [one, other].map(|view| {
+        let slice = defining_op(view).filter(|op| CuteOp::Slice.is(*op))?;
+        let place = type_value(operand_value(slice, 1)?.r#type(), &mut Vars::default());
+        let Ok(Val::Tuple(TupleKind::Coord, place)) = place else {
+            return None;
+        };
+        Some((operand_value(slice, 0)?, place))
+    });
+    let [Some((first, place)), Some((second, other_place))] = taken else {
+        return false;
+    };
+    let known = |place: &Tree<Option<Int>>| -> Vec<Option<i64>> {
+        let leaves = place.leaves().into_iter();
+        leaves
+            .map(|leaf| leaf.as_ref().and_then(Int::as_static))
+            .collect()
+    };
+    let places = known(&place).into_iter().zip(known(&other_place));
+    let mut places = places.filter_map(|(one, other)| one.zip(other));
+    first == second && places.any(|(one, other)| one != other)
 }
 
 /// How far one number is from another, where that is known.
