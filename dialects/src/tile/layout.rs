@@ -325,6 +325,7 @@ impl TileLayout {
                 along: Some((fast, 1)),
             });
         }
+        let neighbours = value_modes.len();
         for axis in order {
             let width = if axis == fast { vector } else { 1 };
             let vectors = shape[axis] / width;
@@ -349,7 +350,23 @@ impl TileLayout {
             }
             left /= across;
         }
-        if left * alike > 1 {
+        // What of their number is no power of two shares what each would have of an axis, the slowest that it divides.
+        let mut shared = value_modes[neighbours..].iter_mut().rev();
+        let shared = shared.find(|mode| {
+            let is_apart = mode.along.is_some_and(|(axis, _)| together != Some(axis));
+            left == 1 && alike > 1 && is_apart && mode.extent % alike == 0
+        });
+        if let Some(mode) = shared
+            && let Some((axis, step)) = mode.along
+        {
+            thread_modes.push(Mode {
+                extent: alike,
+                along: Some((axis, step)),
+            });
+            mode.extent /= alike;
+            mode.along = Some((axis, step * alike));
+            value_modes.retain(|mode| mode.extent > 1);
+        } else if left * alike > 1 {
             thread_modes.push(Mode {
                 extent: left * alike,
                 along: None,
@@ -528,6 +545,21 @@ mod tests {
 
     fn layout(text: &str) -> TileLayout {
         TileLayout::new(parse_layout(text).expect("a layout")).expect("a tile layout")
+    }
+
+    #[test]
+    fn threads_of_no_power_of_two_share_what_is_left() {
+        let text =
+            |shape: &[i64], threads| TileLayout::blocked(shape, 1, 4, threads).tv().to_string();
+        assert_eq!(text(&[24, 64], 96), "((16,2,3),(4,4)):((96,1,2),(24,6))");
+        // Of 32 rows none of three can have as many as the others: they have the same.
+        assert_eq!(text(&[32, 64], 96), "((16,2,3),(4,16)):((128,1,0),(32,2))");
+        assert_eq!(text(&[12, 64], 192), "((16,4,3),(4)):((48,1,4),(12))");
+        for (shape, threads) in [([24, 64], 96), ([12, 64], 192), ([40, 80], 160)] {
+            TileLayout::blocked(&shape, 1, 4, threads)
+                .check(&shape)
+                .unwrap();
+        }
     }
 
     #[test]

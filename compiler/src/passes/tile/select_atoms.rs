@@ -261,8 +261,8 @@ fn select<'c>(
     };
     let fixed = products.iter().find_map(|product| product.pinned);
     let threads = checked_threads(fixed.unwrap_or(most * WARP));
-    let mut threads = threads.map_err(|message| (function, message))?;
-    let splits = loop {
+    let wanted = threads.map_err(|message| (function, message))?;
+    let splits = |threads: i64| -> Vec<Option<[i64; 2]>> {
         let split = |product: &Product| match (product.pinned, pinned.as_deref()) {
             (Some(own), _) => (own == threads).then_some([1, 1]),
             (None, pinned) => match (product.atom.issuer(), pinned) {
@@ -279,9 +279,13 @@ fn select<'c>(
                 }
             },
         };
-        let splits: Vec<Option<[i64; 2]>> = products.iter().map(split).collect();
-        match splits.iter().position(Option::is_none) {
-            None => break splits,
+        products.iter().map(split).collect()
+    };
+    let mut threads = wanted;
+    let found = loop {
+        let found = splits(threads);
+        match found.iter().position(Option::is_none) {
+            None => break found,
             Some(at) if fixed.is_some() || pinned.is_some() || threads <= WARP => {
                 let [rows, columns] = products[at].extents;
                 let [m, n] = products[at].of_atom;
@@ -301,6 +305,16 @@ fn select<'c>(
             Some(_) => threads /= 2,
         }
     };
+    let mut found = (threads, found);
+    if 4 * threads <= wanted {
+        // Pieces of which powers of two of warps have too many each: another number, rather a larger one.
+        let least = threads / WARP + 1;
+        let others = (most + 1..2 * most).chain((least..most).rev());
+        let mut others = others.map(|warps| (warps * WARP, splits(warps * WARP)));
+        let other = others.find(|(_, splits)| splits.iter().all(Option::is_some));
+        found = other.unwrap_or(found);
+    }
+    let (threads, splits) = found;
     let classes = LayoutClasses::of(function)?;
     let sums_of = |product: &Product<'c>| classes.class(result_of(product.dot, 0));
     // Products that add to the same sums spread them alike.

@@ -182,8 +182,21 @@ type Judged = Result<Chosen, (String, Fault)>;
 /// # Errors
 /// If the tile or an access is none, or no layout that is tried is legal for all accesses.
 pub fn legalize(tile: Tile, accesses: &[Access]) -> Result<Chosen, SmemError> {
+    legalize_where(tile, accesses, |_| true)
+}
+
+/// The same among layouts that fit when they are not swizzled.
+///
+/// # Errors
+/// Those of [`legalize`].
+pub fn legalize_where(
+    tile: Tile,
+    accesses: &[Access],
+    fits: impl Fn(&Layout) -> bool,
+) -> Result<Chosen, SmemError> {
     let plans = plans(tile, accesses)?;
-    let bases = candidates::bases(tile, &plans);
+    let mut bases = candidates::bases(tile, &plans);
+    bases.retain(|base| fits(&base.inner));
     search(tile, &bases, &plans)?.map_err(|(access, fault)| SmemError::NoLayout { access, fault })
 }
 
