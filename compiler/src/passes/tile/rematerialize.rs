@@ -110,7 +110,8 @@ impl<'c> Rematerialization<'c> {
         Some(given)
     }
 
-    /// The loads of single numbers that say where a tile of a view lies in another iteration. `None` where the tile cannot be brought so.
+    /// The loads of single numbers that say where a tile of a view lies in another iteration. `None` where the tile cannot be brought there, or
+    /// would be beyond the last one.
     pub fn numbers_to_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> Option<Vec<IrOp<'c>>> {
         let values = [view].into_iter().chain(at.values.iter().copied());
         self.numbers_of(values.collect())
@@ -123,16 +124,19 @@ impl<'c> Rematerialization<'c> {
         self.numbers_of(vec![value])
     }
 
-    /// Those numbers are of places that are known without such a load, and of tensors that the loop does not write.
     fn numbers_of(self, values: Vec<IrValue<'c>>) -> Option<Vec<IrOp<'c>>> {
-        let is_number = |op: IrOp<'c>| {
-            let load = cute::MemrefLoad::of(op).filter(|load| CuteOp::MemrefLoad.is(load.op()));
-            load.zip(parent(op)).is_some_and(|(load, of)| {
-                !may_write(of, load.view())
-                    && operands_of(op).all(|operand| self.is_possible(operand))
-            })
-        };
-        self.computed_of(values, &[argument_of(self.body, 0)], is_number)
+        self.computed_of(values, &[argument_of(self.body, 0)], |op| {
+            self.is_number(op)
+        })
+    }
+
+    /// Whether an operation of the body loads a single number, of a place that is known without another one, and of a tensor that the loop does
+    /// not write.
+    pub fn is_number(self, op: IrOp<'c>) -> bool {
+        let load = cute::MemrefLoad::of(op).filter(|_| CuteOp::MemrefLoad.is(op));
+        load.zip(parent(op)).is_some_and(|(load, of)| {
+            !may_write(of, load.view()) && operands_of(op).all(|operand| self.is_possible(operand))
+        })
     }
 
     /// Whether a value is the index of the loop or a variable of it.
@@ -151,13 +155,6 @@ impl<'c> Rematerialization<'c> {
         let inside = inside.into_iter().filter(|other| *other != op);
         let used = inside.flat_map(|op| operands_of(op).collect::<Vec<_>>());
         used.filter(of_body).collect()
-    }
-
-    /// Whether a tile of a view can be brought in another iteration, and nothing of it beyond the last one.
-    pub fn can_bring(self, view: IrValue<'c>, at: &Coordinate<'c>) -> bool {
-        self.is_possible(view)
-            && at.values.iter().all(|at| self.is_possible(*at))
-            && self.ends(view, at)
     }
 
     /// Whether nothing of a tile is brought beyond the last iteration: the view is always the same, or the tile can be put outside of it.

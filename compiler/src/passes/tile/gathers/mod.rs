@@ -314,7 +314,8 @@ impl Vectors {
         })
     }
 
-    /// Why elements along the last axis of a tile are gathered or scattered one by one, as a clause; `None` where they are not, or it has but a few.
+    /// Why elements along the last axis of a tile are gathered or scattered one by one, as a clause; `None` where they are not, it has but a few, or
+    /// those along another axis, as of a tile that is gathered transposed, are not.
     pub fn hindrance(op: IrOp, target: &Target) -> Option<String> {
         let scatter = tile::Scatter::of(op);
         let value = scatter.map_or_else(|| result_of(op, 0), |scatter| scatter.value());
@@ -331,8 +332,9 @@ impl Vectors {
             None => {
                 let element = element(op)?;
                 let count = 8 * WIDEST_ACCESS / tile.elem.bits();
-                let found = neighbours(op, &element, last, count);
-                found.err().filter(|_| fits(count))
+                let along = |axis| neighbours(op, &element, axis, count);
+                let others = (0..last).any(|axis| along(axis).is_ok());
+                along(last).err().filter(|_| fits(count) && !others)
             }
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Gathered<'c> {
     pub value: IrValue<'c>,
     /// The maps that go to memory.
     pub reads: Vec<IrOp<'c>>,
+    /// The loads of single numbers that their places depend on.
+    pub numbers: Vec<IrOp<'c>>,
     /// All that is computed for it in the body, in the order there.
     slice: Vec<IrOp<'c>>,
 }
@@ -38,7 +40,8 @@ impl<'c> Gathered<'c> {
         let gathered = || tile::GatherAsync::of(fill).map(tile::GatherAsync::value);
         let tile = written.or_else(gathered)?;
         buffer_of(fill)?;
-        let (mut needed, mut pending) = (HashSet::new(), vec![tile]);
+        let (mut needed, mut pending, mut numbers) = (HashSet::new(), vec![tile], Vec::new());
+        let repeat = Rematerialization { body };
         while let Some(value) = pending.pop() {
             let Some(op) = defining_op(value).filter(|op| is_in_block(*op, body)) else {
                 // What the loop carries is known in its iteration alone.
@@ -48,12 +51,14 @@ impl<'c> Gathered<'c> {
                 }
                 continue;
             };
-            if needed.insert(operation_key(op)) {
+            if repeat.is_number(op) {
+                numbers.push(op);
+            } else if needed.insert(operation_key(op)) {
                 if !is_repeatable(op, of) {
                     return None;
                 }
                 pending.extend(operands_of(op));
-                pending.extend(Rematerialization { body }.captured(op));
+                pending.extend(repeat.captured(op));
             }
         }
         let slice = operations(body).into_iter();
@@ -69,6 +74,7 @@ impl<'c> Gathered<'c> {
             fill,
             value: tile,
             reads,
+            numbers,
             slice,
         })
     }

@@ -6,8 +6,8 @@ use crate::passes::ir_utils::{clone, set_operand};
 use crate::passes::tile::rematerialize::{Bounds, Rematerialization};
 use crate::passes::tile::types::Failed;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, operands_of, operation_key, region_with_block,
-    result_of, results_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key,
+    region_with_block, result_of, results_of, value_key,
 };
 use cutec_dialects::ops::ScfOp;
 use melior::ir::ValueLike;
@@ -84,6 +84,20 @@ impl<'c> Numbers<'c> {
             self.load(ir, (index, bounds.upper))
         };
         (0..iterations).map(of_iteration).collect()
+    }
+
+    /// Those of the iteration so many later.
+    pub fn ahead(
+        &self,
+        ir: &mut OpBuilder<'c>,
+        bounds: Bounds<'c>,
+        iterations: i64,
+    ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
+        let index = bounds.ahead(ir, argument_of(self.body, 0), iterations);
+        self.load(ir, (index, bounds.upper))
     }
 
     /// What is known of the iteration that such numbers are of, for what is computed of them.

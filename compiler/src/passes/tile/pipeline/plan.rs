@@ -25,7 +25,7 @@ use melior::ir::{BlockLike, operation::OperationLike};
 use std::collections::HashSet;
 
 /// Why a tile is not brought in another iteration.
-const PLACE: &str =
+pub(super) const PLACE: &str =
     "its place is not computed of the index of the loop, and of numbers that this loads, alone";
 
 /// What brings a tile to a buffer in each iteration.
@@ -131,6 +131,11 @@ impl<'c> Plan<'c> {
             using.iter().all(here) && using.iter().filter(|op| fills(op)).count() == 1
         });
         let (mut again, mut numbers) = (true, Vec::new());
+        numbers.extend(
+            gathered
+                .iter()
+                .flat_map(|tile| tile.numbers.iter().copied()),
+        );
         let mut fetches = Vec::new();
         for producer in &producers {
             let at = producer

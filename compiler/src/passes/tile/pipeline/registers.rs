@@ -3,6 +3,8 @@
 //!
 //! Where the loop says nothing, only one that writes no tensor loads ahead: of two tensors that share memory, what another iteration
 //! wrote is read as it stands in the program.
+use super::numbers::Numbers;
+use super::plan::PLACE;
 use crate::passes::additional_yields::with_additional_yields;
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
@@ -26,7 +28,7 @@ use cutec_dialects::tile::cost_model::Ahead;
 use melior::Context;
 use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Registers that a thread holds before anything is loaded ahead.
 #[derive(Clone, Copy)]
@@ -56,6 +58,8 @@ pub(super) struct Loads<'c> {
     of: IrOp<'c>,
     body: IrBlock<'c>,
     loads: Vec<IrOp<'c>>,
+    /// What their places depend on, that an iteration loads.
+    numbers: Numbers<'c>,
     /// Those from tensors that the kernel writes.
     strict: HashSet<usize>,
     /// Iterations that are under way, the one computed included.
@@ -72,21 +76,22 @@ impl<'c> Loads<'c> {
         if !is_pipelined(of) && !streams(of, function) {
             return Ok(None);
         }
-        let (mut loads, mut fetches) = (Vec::new(), Vec::new());
+        let (mut loads, mut fetches, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for load in operations(body) {
             if !TileOp::Load.is(load) {
                 continue;
             }
             let view = present(load, tile::Load::of(load))?.view();
             let at = Coordinate::of(load).map_err(|message| (load, message))?;
-            let in_the_way = match (Rematerialization { body }).can_bring(view, &at) {
+            let in_the_way = match (Rematerialization { body }).numbers_to_bring(view, &at) {
                 _ if may_write(of, view) => "the loop may write to its tensor",
-                true => {
+                Some(needed) => {
                     loads.push(load);
                     fetches.push((load, view));
+                    numbers.extend(needed);
                     continue;
                 }
-                false => "its place is not computed of the index of the loop alone",
+                None => PLACE,
             };
             if is_pipelined(of) {
                 remark(load.location(), format!("not loaded ahead: {in_the_way}"));
@@ -103,6 +108,7 @@ impl<'c> Loads<'c> {
             of,
             body,
             loads,
+            numbers: Numbers::of(body, numbers),
             strict: loads_of_written(function, fetches.into_iter()),
             stages,
         };
@@ -114,15 +120,19 @@ impl<'c> Loads<'c> {
         let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
         ir.location = self.of.location();
         let bounds = Bounds::of(self.of)?;
+        let mut numbers = self.numbers.of_first(&mut ir, bounds, self.stages)?;
+        let numbers_ahead = numbers.pop().unwrap_or_default();
         let (mut index, mut carried) = (bounds.lower, Vec::new());
-        for iteration in 0..self.stages - 1 {
+        for (iteration, numbers) in numbers.into_iter().enumerate() {
             if iteration > 0 {
                 index = bounds.next(&ir, index);
             }
-            carried.extend(self.fetch(&mut ir, (index, bounds.upper))?);
+            carried.extend(self.fetch(&mut ir, (index, bounds.upper), &numbers)?);
         }
 
-        let (new, tiles) = with_additional_yields(&ir, self.of, &[], &carried);
+        carried.extend(numbers_ahead.iter().copied());
+        let (new, mut tiles) = with_additional_yields(&ir, self.of, &[], &carried);
+        let numbers = tiles.split_off(tiles.len() - numbers_ahead.len());
         let (Some(first), Some(end)) = (
             operations(self.body).into_iter().next(),
             operations(self.body).into_iter().last(),
@@ -131,7 +141,8 @@ impl<'c> Loads<'c> {
         };
         ir.insertion = Insertion::Before(first);
         let ahead = bounds.ahead(&ir, argument_of(self.body, 0), self.stages - 1);
-        let fetched = self.fetch(&mut ir, (ahead, bounds.upper))?;
+        let fetched = self.fetch(&mut ir, (ahead, bounds.upper), &numbers)?;
+        let next = self.numbers.ahead(&mut ir, bounds, self.stages)?;
         // ptxas moves a load down to where it is used, but not across a barrier of its warp.
         let members = ir.constant(-1, "i32");
         ir.op(NvvmOp::BarWarpSync, &[members], &[], &[]);
@@ -141,7 +152,8 @@ impl<'c> Loads<'c> {
         }
         let before = operands_of(end);
         let later = tiles[self.loads.len()..].iter().copied();
-        let yielded: Vec<IrValue> = before.chain(later).chain(fetched).collect();
+        let yielded = before.chain(later).chain(fetched).chain(next);
+        let yielded: Vec<IrValue> = yielded.collect();
         ir.insertion = Insertion::Before(end);
         ir.op(ScfOp::Yield, &yielded, &[], &[]);
         erase(end);
@@ -149,14 +161,15 @@ impl<'c> Loads<'c> {
         Ok(())
     }
 
-    /// The tiles of the iteration with an index, of a loop up to a bound; nothing is read from beyond the last one.
+    /// The tiles of the iteration with an index, of a loop up to a bound, whose numbers are known; nothing is read from beyond the last one.
     fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
         iteration: (IrValue<'c>, IrValue<'c>),
+        numbers: &[IrValue<'c>],
     ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
         let (repeat, around) = (Rematerialization { body: self.body }, ir.location);
-        let (mut fetched, mut clones) = (Vec::new(), HashMap::new());
+        let (mut fetched, mut clones) = (Vec::new(), self.numbers.known(numbers));
         for load in &self.loads {
             ir.location = load.location();
             let old = Coordinate::of(*load).map_err(|message| (*load, message))?;

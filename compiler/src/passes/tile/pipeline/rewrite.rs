@@ -174,7 +174,7 @@ impl<'c> Plan<'c> {
             };
             ir.insertion = Insertion::Before(first);
             fetched = self.ahead(ir, bounds, &carried.numbers, (write_stage, 0))?;
-            numbers = self.next_numbers(ir, bounds)?;
+            numbers = self.numbers.ahead(ir, bounds, self.stages)?;
         }
         let last = self.products.len().saturating_sub(1);
         for (number, product) in self.products.iter().enumerate() {
@@ -217,7 +217,7 @@ impl<'c> Plan<'c> {
                     fetched.extend(begun);
                 }
                 if begins && number == 0 {
-                    numbers = self.next_numbers(ir, bounds)?;
+                    numbers = self.numbers.ahead(ir, bounds, self.stages)?;
                 }
                 sums = product.multiply(ir, block, now, sums)?;
                 now = next;
@@ -313,19 +313,6 @@ impl<'c> Plan<'c> {
         self.fetch(ir, &round, (stage, Some(number)), self.stages - 1)
     }
 
-    /// Loads the numbers of what the next iteration begins.
-    fn next_numbers(
-        &self,
-        ir: &mut OpBuilder<'c>,
-        bounds: Bounds<'c>,
-    ) -> Result<Vec<IrValue<'c>>, Failed<'c>> {
-        if self.numbers.is_empty() {
-            return Ok(Vec::new());
-        }
-        let index = bounds.ahead(ir, argument_of(self.body, 0), self.stages);
-        self.numbers.load(ir, (index, bounds.upper))
-    }
-
     /// Begins to bring the tiles of an iteration, all or those that are brought during a product; nothing is read from beyond the last one.
     fn fetch(
         &self,
@@ -335,7 +322,12 @@ impl<'c> Plan<'c> {
         iteration: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
         let index = (round.index, round.upper);
-        let (mut fetched, around) = (Fetched::default(), ir.location);
+        let known = || self.numbers.known(&round.numbers);
+        let around = ir.location;
+        let mut fetched = Fetched {
+            gathered: known(),
+            ..Fetched::default()
+        };
         let mut copies = Vec::new();
         let repeat = Rematerialization { body: self.body };
         let has_turn = |turn| number.is_none_or(|number| number == turn);
@@ -354,7 +346,7 @@ impl<'c> Plan<'c> {
                     .size()
                     .as_static()
             };
-            let mut clones = self.numbers.known(&round.numbers);
+            let mut clones = known();
             let view = repeat.for_index(ir, producer.view()?, index.0, &mut clones)?;
             let strict = view != producer.view()? || self.strict.contains(&operation_key(fetch));
             let at = repeat.coordinate(ir, &old, extent, index, strict, &mut clones)?;
@@ -383,7 +375,7 @@ impl<'c> Plan<'c> {
         for tile in gathered {
             if let Some(gather) = tile::GatherAsync::of(tile.fill) {
                 ir.location = tile.fill.location();
-                let elements = repeat.for_index(ir, tile.value, index.0, &mut HashMap::new())?;
+                let elements = repeat.for_index(ir, tile.value, index.0, &mut known())?;
                 let operands = [elements, gather.buffer(), stage];
                 let mut attrs = attributes(tile.fill, &["copy", "divisors"]);
                 attrs.push((ITERATION, ir.integer(iteration, ir.integer_type(32))));
