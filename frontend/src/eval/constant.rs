@@ -222,6 +222,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Option<Value<'c, 'a>>> {
         let (number, integer) = match value {
             Value::Int(value) => (*value as f64, Some(*value)),
+            // Integers keep its lower bits.
+            Value::Large(value) if !to.is_float() => (*value as f64, Some(*value as i64)),
+            Value::Large(value) if to == Elem::F32 => (f64::from(*value as f32), None),
+            Value::Large(value) => (*value as f64, None),
             Value::Bool(flag) => (f64::from(u8::from(*flag)), Some(i64::from(*flag))),
             Value::Float(value) => (*value, None),
             Value::Typed(value, elem) if elem.is_float() => (*value, None),
@@ -260,7 +264,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(Some(match to {
             Elem::I32 | Elem::I64 => Value::Int(value),
             Elem::U8 | Elem::U64 => {
-                let ir = self.number(&Value::Int(value), to, span)?;
+                let number = match u64::try_from(value) {
+                    Ok(_) => Value::Int(value),
+                    Err(_) => Value::Large(value as u64),
+                };
+                let ir = self.number(&number, to, span)?;
                 super::arith::number_or_vector(ir, to, None)
             }
             _ => Value::Typed(value as f64, to),

@@ -135,17 +135,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         suffix: Option<&str>,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        let Ok(value) = i64::try_from(value) else {
-            return self.error(
-                codes::ARITHMETIC,
-                span,
-                format!("{value} does not fit 64 bits with a sign"),
-                "too large",
-            );
-        };
+        let value = i64::try_from(value).map_or(Value::Large(value), Value::Int);
         match suffix {
-            None => Ok(Value::Int(value)),
-            Some(suffix) => self.typed_literal(Value::Int(value), suffix, span),
+            None => Ok(value),
+            Some(suffix) => self.typed_literal(value, suffix, span),
         }
     }
 

@@ -131,7 +131,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) if !matches!(scalar.elem, Elem::I32 | Elem::I64) => {
                 self.expected_index(index, span)
             }
-            Value::Float(_)
+            Value::Large(_)
+            | Value::Float(_)
             | Value::Typed(..)
             | Value::Bool(_)
             | Value::Str(_)

@@ -235,11 +235,12 @@ pub(super) fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
     if let Ok(value) = digits.parse::<i64>() {
         return Some(Value::Int(value));
     }
-    if let Some(value) = digits
-        .strip_prefix("0x")
-        .and_then(|hex| i64::from_str_radix(hex, 16).ok())
-    {
-        return Some(Value::Int(value));
+    let unsigned = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    if let Ok(value) = unsigned {
+        return Some(i64::try_from(value).map_or(Value::Large(value), Value::Int));
     }
     if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
         // A number without a point is an integer, and as in a program it fits or is an error.
@@ -260,6 +261,7 @@ pub(super) fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
 pub(super) fn shown(value: &Value<'_, '_>) -> String {
     match value {
         Value::Int(value) => value.to_string(),
+        Value::Large(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
         Value::Typed(value, elem) => format!("{}({value:?})", elem_name(*elem)),
         Value::Bool(value) => value.to_string(),

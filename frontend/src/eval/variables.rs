@@ -36,6 +36,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let elem = match value {
             Value::Int(_) => written.unwrap_or(Elem::I32),
+            Value::Large(_) => written.unwrap_or(Elem::U64),
             Value::Float(_) => Elem::F32,
             Value::Bool(_) => Elem::I1,
             Value::Typed(_, elem) => *elem,
