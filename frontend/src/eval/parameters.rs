@@ -6,11 +6,13 @@
 use super::builtins::{self, Operator, table};
 use super::values::{Value, elem_name, elem_of, notation};
 use super::{Evaluator, Result};
-use crate::ast::{Function, ItemKind, Kernel, StaticParam};
+use crate::ast::visit::{Visit, walk_expr};
+use crate::ast::{Expr, Function, ItemKind, Kernel, StaticParam};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::FileId;
 use crate::stdlib;
+use rustc_hash::FxHashSet;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// The value of a compile-time parameter: `-D`, or its default.
@@ -28,7 +30,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .find(|(defined, _)| **defined == **name);
         let Some((_, text)) = define else {
             return match &param.default {
-                Some(_) => self.default_value(param),
+                Some(_) => {
+                    let reported = self.diagnostics.len();
+                    let value = self.default_value(param);
+                    self.explain_extents(kernel, reported);
+                    value
+                }
                 None => {
                     let message = format!(
                         "the compile-time parameter `{name}` of `{}` has no value",
@@ -77,6 +84,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(super::Stop::Reported);
         };
         self.at_compile_time(|this| this.static_value("a default", default))
+    }
+
+    /// Says of names in a default that nobody knows, which are errors from one on, where they are extents of the kernel.
+    fn explain_extents(&mut self, kernel: &Kernel, from: usize) {
+        let mut names = NamesOfTypes::default();
+        for param in &kernel.params {
+            param.ty.iter().for_each(|ty| names.ty(ty));
+        }
+        let sources = self.sources;
+        for error in &mut self.diagnostics[from..] {
+            let name = sources.snippet(error.span());
+            if error.code == codes::UNKNOWN_NAME && names.0.contains(name) {
+                error.help = Some(format!(
+                    "`{name}` is an extent, which a launch says; compile-time parameters are known before: give a number, which `-D` and a launch can replace"
+                ));
+            }
+        }
     }
 
     /// The function that a file sees, or the built-in one or operator, of a name.
@@ -208,6 +232,17 @@ fn arguments(function: &Function) -> String {
             "{} and {arguments}",
             count(statics, "compile-time argument")
         ),
+    }
+}
+
+/// The names in the types of parameters.
+#[derive(Default)]
+struct NamesOfTypes<'a>(FxHashSet<&'a str>);
+
+impl<'a> Visit<'a> for NamesOfTypes<'a> {
+    fn expr(&mut self, expr: &'a Expr) {
+        self.0.extend(expr.as_name().map(|name| &**name));
+        walk_expr(self, expr);
     }
 }
 
