@@ -9,15 +9,18 @@ use std::sync::Arc;
 /// Calls that a message shows of those that come to one place.
 const MAX_SHOWN: usize = 3;
 
+/// A call: the name of the function, and all of the call.
+pub(super) type NamedCall = (Arc<str>, Span);
+
 /// The calls that led to places of the library, by file and offset.
 #[derive(Debug, Default)]
 pub struct Calls {
-    to: FxHashMap<(FileId, u32), Vec<(Arc<str>, Span)>>,
+    to: FxHashMap<(FileId, u32), Vec<NamedCall>>,
 }
 
 impl Calls {
     /// Takes note of the call of a function in which a place was evaluated.
-    pub(super) fn add(&mut self, place: Span, (name, call): &(Arc<str>, Span)) {
+    pub(super) fn add(&mut self, place: Span, (name, call): &NamedCall) {
         let calls = self.to.entry((place.file, place.start)).or_default();
         let is_known = calls.iter().any(|(_, known)| known == call);
         if !is_known && calls.len() < MAX_SHOWN {

@@ -15,7 +15,7 @@
 //! - `bounds`, `fragments`: what is checked of them: indices and thread counts that are known while compiling; reads
 //!   of fragments that nothing wrote.
 //! - `tiles`: the tile level.
-//! - `call`, `builtins`: functions and what the language has built in.
+//! - `call`, `calls`, `builtins`: functions; the calls that messages of passes show; what the language has built in.
 //! - `variables`, `records`: what variables hold, and the ways to their parts; values of named fields, and their functions.
 //! - `chosen`, `kernel`, `parameters`, `tunable`, `signature`, `abi`, `maps`: which kernels; one of them, its compile-time
 //!   parameters, their candidates, its parameters, the kernel ABI, maps of its tensors.
@@ -256,7 +256,7 @@ struct Evaluator<'c, 'a> {
     /// Fragments of the kernel, and what may have been written of them.
     fragments: fragments::Fragments,
     /// Calls of functions that are being evaluated: name and place.
-    calls: Vec<(Arc<str>, Span)>,
+    calls: Vec<calls::NamedCall>,
     /// Which of them led to places of the library.
     library_calls: Calls,
     nesting: usize,
