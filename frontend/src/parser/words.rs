@@ -104,6 +104,11 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (Some(Token::Let | Token::Var | Token::For), Some(keyword)) if is_keyword(keyword) => {
             return Some(format!("{keyword} is a keyword: choose another name"));
         }
+        (Some(previous), Some(Token::Ident(_) | Token::Int(_)))
+            if previous.ends_operand() && expects("{") && in_loop_head(before) =>
+        {
+            return Some("a range is written with `..`: `for i in 0..n { … }`".to_owned());
+        }
         (_, Some(keyword @ Token::In)) if expects("name") && !expects("let") => {
             return Some(format!("{keyword} is a keyword: choose another name"));
         }
@@ -163,6 +168,18 @@ pub fn item_hint(word: &str) -> Option<String> {
 fn in_launch(before: &[Token<'_>]) -> bool {
     let mut head = before.iter().rev();
     head.find(|token| matches!(token, Token::Launch | Token::LBrace)) == Some(&Token::Launch)
+}
+
+/// Whether the body of a `for` is yet to begin behind what it runs over.
+fn in_loop_head(before: &[Token<'_>]) -> bool {
+    let mut head = before.iter().rev();
+    let of_head = |token: &&Token<'_>| {
+        matches!(
+            token,
+            Token::In | Token::Semi | Token::LBrace | Token::RBrace
+        )
+    };
+    head.find(of_head) == Some(&Token::In)
 }
 
 /// Whether a token is a word that no name can be.
