@@ -104,11 +104,6 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (Some(Token::Let | Token::Var | Token::For), Some(keyword)) if is_keyword(keyword) => {
             return Some(format!("{keyword} is a keyword: choose another name"));
         }
-        (Some(previous), Some(Token::Ident(_) | Token::Int(_)))
-            if previous.ends_operand() && expects("{") && in_loop_head(before) =>
-        {
-            return Some("a range is written with `..`: `for i in 0..n { … }`".to_owned());
-        }
         (_, Some(keyword @ Token::In)) if expects("name") && !expects("let") => {
             return Some(format!("{keyword} is a keyword: choose another name"));
         }
@@ -150,7 +145,12 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
             return Some(format!("did you mean `{keyword}`?"));
         }
     }
-    None
+    let side_by_side = matches!(
+        (previous, found),
+        (Some(Token::Int(_)), Some(Token::Ident(_) | Token::Int(_)))
+    );
+    (side_by_side && expects("{") && in_loop_head(before))
+        .then(|| "a range is written with `..`: `for i in 0..n { … }`".to_owned())
 }
 
 /// A fix for an item that begins with `word`.
