@@ -15,7 +15,8 @@ use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
 use cutec_frontend::unused::unused;
 use cutec_frontend::{
-    LowerOptions, Program, Space, chosen_kernels, emit_kernels, load_imports, load_program, space,
+    Calls, LowerOptions, Program, Space, chosen_kernels, emit_kernels, load_imports, load_program,
+    space,
 };
 use melior::Context;
 use melior::ir::operation::{OperationLike, OperationPrintingFlags};
@@ -98,13 +99,13 @@ pub fn lower_program<'c>(
     kernels: &[&Kernel],
     options: &Options,
     timings: &mut Timings,
-) -> (Option<Module<'c>>, Vec<Diagnostic>) {
+) -> (Option<Module<'c>>, Calls, Vec<Diagnostic>) {
     let lower = lower_options(options);
     let mut diagnostics = Vec::new();
-    let module = timings.measure("evaluate and check", || {
+    let (module, calls) = timings.measure("evaluate and check", || {
         emit_kernels(context, sources, program, kernels, &lower, &mut diagnostics)
     });
-    (module, diagnostics)
+    (module, calls, diagnostics)
 }
 
 fn lower_options(options: &Options) -> LowerOptions {

@@ -7,6 +7,11 @@ use std::sync::Arc;
 /// Where the library lies in the paths of imports.
 const FOLDER: &str = "std/";
 
+/// Whether a file of this name is one of the library.
+pub(crate) fn is_of_library(name: &str) -> bool {
+    name.starts_with(FOLDER)
+}
+
 /// Every file: its path as imported, and its text.
 pub const FILES: &[(&str, &str)] = &[
     ("std/tiles.cute", include_str!("../std/tiles.cute")),
@@ -116,7 +121,7 @@ pub fn file_of(name: &str) -> Option<&'static str> {
 /// # Errors
 /// One line with the files that there are, where the library has none of this name.
 pub fn load(path: &str) -> Option<Result<LoadedSource, String>> {
-    if !path.starts_with(FOLDER) {
+    if !is_of_library(path) {
         return None;
     }
     let found = FILES.iter().find(|(name, _)| *name == path);

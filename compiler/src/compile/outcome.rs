@@ -3,6 +3,7 @@
 use crate::codegen::messages::Place;
 use crate::codegen::{Message, Timings};
 use crate::report::{self, Failure};
+use cutec_frontend::Calls;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::SourceMap;
 use cutec_runtime::Abi;
@@ -46,12 +47,15 @@ pub(super) struct Outcome {
     /// Where the source has each kernel, where something may still be said about it.
     pub places: Vec<(String, Option<Place>)>,
     pub timings: Timings,
+    /// What calls led to the places of warnings.
+    pub calls: Calls,
 }
 
 impl Outcome {
     /// Reports at the places of the source.
     pub fn say(&mut self, step: Step, diagnostics: impl IntoIterator<Item = Diagnostic>) {
-        let of_step = diagnostics.into_iter().map(|diagnostic| (step, diagnostic));
+        let explained = diagnostics.into_iter();
+        let of_step = explained.map(|diagnostic| (step, self.calls.explain(diagnostic)));
         self.diagnostics.extend(of_step);
     }
 

@@ -71,13 +71,14 @@ impl<'c, 'a> Run<'c, 'a> {
     pub fn emit(&mut self, program: &Program, kernels: &[&Kernel]) -> Option<Module<'c>> {
         let (context, options, sources) = (self.context, self.options, self.sources);
         let timings = &mut self.outcome.timings;
-        let ((module, diagnostics), messages) = messages::collect(context, || {
+        let ((module, calls, diagnostics), messages) = messages::collect(context, || {
             pipeline::lower_program(context, sources, program, kernels, options, timings)
         });
         if module.is_none() && diagnostics.is_empty() {
             return self.outcome.fail_with(Step::Verify, messages, sources);
         }
         self.outcome.say(Step::Lower, diagnostics);
+        self.outcome.calls = calls;
         module
     }
 

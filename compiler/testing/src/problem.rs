@@ -129,6 +129,14 @@ pub enum TestProblem {
         /// What there is.
         found: Kind,
     },
+    /// An index that has the name of something else.
+    #[error("`{name}` is {found} here, and no index")]
+    TakenName {
+        /// The name.
+        name: String,
+        /// What it is.
+        found: Kind,
+    },
     /// Too few or too many arguments.
     #[error("`{function}` takes {expected}, found {found}")]
     Count {
@@ -274,6 +282,7 @@ impl TestProblem {
             | Self::NotOfTarget { .. }
             | Self::NotHere { .. }
             | Self::WrongKind { .. }
+            | Self::TakenName { .. }
             | Self::Count { .. }
             | Self::NoSuchArgument { .. }
             | Self::Rank { .. }
@@ -296,6 +305,7 @@ impl Problem for TestProblem {
             | Self::NotOfTarget { .. }
             | Self::NotHere { .. }
             | Self::WrongKind { .. }
+            | Self::TakenName { .. }
             | Self::Count { .. }
             | Self::NoSuchArgument { .. }
             | Self::Shape { .. }
@@ -396,6 +406,9 @@ impl Problem for TestProblem {
                      `sum({name} in 0..{part})`"
                 ))
             }
+            Self::TakenName { name, .. } => Some(format!(
+                "an index has a name that nothing else has; the elements of the tensor are `{name}[…]`"
+            )),
             Self::NotOfTarget { name } => Some(format!(
                 "reduce over it, as in `sum({name}) {{ … }}`, or use it on the left side"
             )),

@@ -89,6 +89,11 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "there are no functions without a name",
             "write `fn f(a) { a + 1 }` at the top of the file",
         ),
+        (RParen | Ident(_), FatArrow) if expects(")") => foreign(
+            0,
+            "there are no functions without a name",
+            "write `fn f(a, b) { a * b }` at the top of the file, and give `f`",
+        ),
         (Colon | Comma | LParen | Mut, Star | Amp | AndAnd) if expects("mut") => pointer(),
         (Ident(_), Star | Amp) if expects(",") && expects(")") && !expects("+") => pointer(),
         (Ident(_), Ident(_)) if expects(":") && expects(",") && !expects("=") && !expects("+") => {

@@ -172,7 +172,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => None,
         };
         let literal = |value: &Value<'c, 'a>| {
-            matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_))
+            matches!(
+                value,
+                Value::Int(_) | Value::Large(_) | Value::Float(_) | Value::Bool(_)
+            )
         };
         for (value, span) in [(&left, lhs.1), (&right, rhs.1)] {
             if form(value).is_none() && !literal(value) {
@@ -200,6 +203,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (Some(form), None) | (None, Some(form)) => form,
             (None, None) => match (&left, &right) {
                 (Value::Float(_), _) | (_, Value::Float(_)) => (Elem::F32, None),
+                (Value::Large(_), _) | (_, Value::Large(_)) => (Elem::U64, None),
                 (Value::Bool(_), _) => (Elem::I1, None),
                 _ => (Elem::I32, None),
             },
@@ -232,7 +236,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<IrValue<'c>> {
         match (value, len) {
             (Value::Vector(vector), _) => Ok(vector.ir),
-            (Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..), Some(len)) => {
+            (
+                Value::Int(_)
+                | Value::Large(_)
+                | Value::Float(_)
+                | Value::Bool(_)
+                | Value::Typed(..),
+                Some(len),
+            ) => {
                 let literal = self.literal(value, elem, span)?;
                 let ir = self.ir(span)?;
                 let ty = ir.numbers_type(elem, Some(len));
@@ -314,6 +325,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             },
             Value::Typed(value, elem) if elem.is_float() => Ok(Value::Typed(-value, *elem)),
             Value::Float(value) => Ok(Value::Float(-value)),
+            Value::Large(value) => {
+                self.does_not_fit(&format!("-{value}"), "64 bits with a sign", span)
+            }
             Value::Tile(_) => {
                 self.map_tiles(vec![(value.clone(), span)], span, |this, elements| {
                     this.negate(&elements[0], span)
@@ -382,12 +396,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 (Value::Bool(true), span),
                 span,
             ),
-            _ => self.binary(
-                BinaryOp::BitXor,
-                (value.clone(), span),
-                (Value::Int(-1), span),
-                span,
-            ),
+            _ => {
+                let value = self.operand(value, span)?;
+                let ones = all_ones(&value);
+                self.binary(BinaryOp::BitXor, (value, span), (ones, span), span)
+            }
         }
     }
 
@@ -489,5 +502,18 @@ pub(super) fn number_or_vector<'c, 'a>(
             div: 1,
             tuple: None,
         }),
+    }
+}
+
+/// The integer of which all bits are set in the type of another.
+fn all_ones<'c, 'a>(like: &Value<'c, 'a>) -> Value<'c, 'a> {
+    let elem = match like {
+        Value::Vector(vector) => Some(vector.elem),
+        other => other.number_type(),
+    };
+    match elem {
+        Some(Elem::U64) => Value::Large(u64::MAX),
+        Some(elem) if elem.is_unsigned() && elem != Elem::I1 => Value::Int((1 << elem.bits()) - 1),
+        _ => Value::Int(-1),
     }
 }

@@ -187,7 +187,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         self.error(codes::WRONG_TYPE, span, message, "here")
     }
 
-    /// Reports operands of two types.
+    /// Reports operands of two types. Of `place += value` the value is what can be converted.
     pub(super) fn mixed_types<T>(
         &mut self,
         what: &str,
@@ -195,7 +195,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         (b, right): (Elem, Span),
         span: Span,
     ) -> Result<T> {
-        let (to, from) = match wider(a, b) == a {
+        let updates = self.is_update(what, left, right);
+        let (to, from) = match updates || wider(a, b) == a {
             true => (a, right),
             false => (b, left),
         };
@@ -205,12 +206,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let diagnostic = Diagnostic::error(codes::MIXED_TYPES, span, message, label)
             .with_label(left, format!("this is {a}"))
             .with_label(right, format!("this is {b}"));
-        let help = format!(
-            "convert one of them: `{}({})`",
-            elem_name(to),
-            self.text(from)
-        );
+        let which = match updates {
+            true => "what is assigned",
+            false => "one of them",
+        };
+        let help = format!("convert {which}: `{}({})`", elem_name(to), self.text(from));
         Err(self.report(diagnostic.with_help(help)))
+    }
+
+    /// Whether two operands are those of `place += value`.
+    fn is_update(&self, operator: &str, place: Span, value: Span) -> bool {
+        if place.file != value.file || place.end > value.start {
+            return false;
+        }
+        let between = self.text(Span::new(place.file, place.end, value.start));
+        between.trim().strip_suffix('=') == Some(operator)
     }
 
     /// `to(value)` of a number or bool that is known; `None` where the result is no number that can be kept known.
@@ -222,6 +232,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Option<Value<'c, 'a>>> {
         let (number, integer) = match value {
             Value::Int(value) => (*value as f64, Some(*value)),
+            // Integers keep its lower bits.
+            Value::Large(value) if !to.is_float() => (*value as f64, Some(*value as i64)),
+            Value::Large(value) if to == Elem::F32 => (f64::from(*value as f32), None),
+            Value::Large(value) => (*value as f64, None),
             Value::Bool(flag) => (f64::from(u8::from(*flag)), Some(i64::from(*flag))),
             Value::Float(value) => (*value, None),
             Value::Typed(value, elem) if elem.is_float() => (*value, None),
@@ -260,7 +274,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(Some(match to {
             Elem::I32 | Elem::I64 => Value::Int(value),
             Elem::U8 | Elem::U64 => {
-                let ir = self.number(&Value::Int(value), to, span)?;
+                let number = match u64::try_from(value) {
+                    Ok(_) => Value::Int(value),
+                    Err(_) => Value::Large(value as u64),
+                };
+                let ir = self.number(&number, to, span)?;
                 super::arith::number_or_vector(ir, to, None)
             }
             _ => Value::Typed(value as f64, to),

@@ -404,6 +404,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) => Some((Some(scalar.elem), None)),
             Value::Vector(vector) => Some((Some(vector.elem), Some(vector.len))),
             Value::Typed(_, elem) => Some((Some(*elem), None)),
+            Value::Large(_) => Some((Some(Elem::U64), None)),
             Value::Int(_) | Value::Float(_) | Value::Bool(_) => Some((None, None)),
             _ => None,
         };

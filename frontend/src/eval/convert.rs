@@ -18,7 +18,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let value = self.operand(value, span)?;
         match &value {
-            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
+            Value::Int(_)
+            | Value::Large(_)
+            | Value::Float(_)
+            | Value::Bool(_)
+            | Value::Typed(..) => {
                 if let Some(known) = self.known_conversion(to, &value, span)? {
                     return Ok(known);
                 }

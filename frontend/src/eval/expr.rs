@@ -135,17 +135,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         suffix: Option<&str>,
         span: Span,
     ) -> Result<Value<'c, 'a>> {
-        let Ok(value) = i64::try_from(value) else {
-            return self.error(
-                codes::ARITHMETIC,
-                span,
-                format!("{value} does not fit 64 bits with a sign"),
-                "too large",
-            );
-        };
+        let value = i64::try_from(value).map_or(Value::Large(value), Value::Int);
         match suffix {
-            None => Ok(Value::Int(value)),
-            Some(suffix) => self.typed_literal(Value::Int(value), suffix, span),
+            None => Ok(value),
+            Some(suffix) => self.typed_literal(value, suffix, span),
         }
     }
 
@@ -279,7 +272,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 "it is in the standard library: `import \"{file}\";`"
             ))
         };
-        let help = library()
+        let variable = || {
+            let scopes = self.frame.scopes.iter();
+            let variables = scopes.flat_map(|scope| scope.keys()).map(|key| &**key);
+            let behind = Span::new(span.file, span.end, span.end + 1);
+            let is_called = matches!(self.text(behind), "(" | "<");
+            let found = closest(name, variables).filter(|_| !is_called)?;
+            Some(format!("did you mean `{found}`?"))
+        };
+        let help = variable()
+            .or_else(library)
             .or_else(|| elsewhere::names::here(name).map(String::from))
             .or_else(|| elsewhere::words::here(name).map(String::from))
             .or_else(|| {

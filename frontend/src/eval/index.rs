@@ -1,7 +1,7 @@
 //! Indexing: elements, slices, coordinates.
 
 use super::arith::number_or_vector;
-use super::values::{Value, Vector};
+use super::values::{Tile, Value, Vector, notation};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
@@ -11,6 +11,9 @@ use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
+
+/// What an index of an array is called.
+pub(super) const ARRAY_INDEX: &str = "the index of an array";
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `base[indices]`.
@@ -31,7 +34,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         "here",
                     );
                 };
-                let at = self.static_int("the index of a tuple", index)?;
+                let at = self.static_int(index_of(&value), index)?;
                 match usize::try_from(at).ok().and_then(|at| parts.get(at)) {
                     Some(part) => Ok(part.clone()),
                     None => {
@@ -131,7 +134,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) if !matches!(scalar.elem, Elem::I32 | Elem::I64) => {
                 self.expected_index(index, span)
             }
-            Value::Float(_)
+            Value::Large(_)
+            | Value::Float(_)
             | Value::Typed(..)
             | Value::Bool(_)
             | Value::Str(_)
@@ -198,24 +202,43 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         let help = "a tile of one element is a number where one is needed: `if x < 1.0 { … }`, `y[i] = x`";
                         self.expected_with_help(what, other, span, help)
                     }
-                    Value::Tile(_) => self.expected_with_help(
-                        what,
-                        other,
-                        span,
-                        "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; a part is loaded as a tile of its own, a column is `gather(x, (iota(16, 1), j))`, an element of the tensor `x[i, j]`",
-                    ),
+                    Value::Tile(tile) => {
+                        let help = self.element_of_tile(tile, coord, span);
+                        self.expected_with_help(what, other, span, help)
+                    }
                     Value::Scalar(_) => self.expected_with_help(
                         what,
                         other,
                         span,
                         "all indices stand in one pair of brackets: `x[i, j]`",
                     ),
-                    Value::Builtin("tile") => {
-                        self.expected_with_help(what, other, span, "its axes have names: `tile.m`, `tile.n`")
-                    }
+                    Value::Builtin("tile") => self.expected_with_help(
+                        what,
+                        other,
+                        span,
+                        "its axes have names: `tile.m`, `tile.n`",
+                    ),
                     _ => self.expected(what, other, span),
                 }
             }
+        }
+    }
+
+    /// What to write for `x[i, j]` of a tile.
+    fn element_of_tile(&self, tile: &Tile<'c>, coord: &Value<'c, 'a>, span: Span) -> String {
+        let known = coord
+            .as_static()
+            .map(|coord| notation(&coord).replace(',', ", "));
+        let text = self.text(span);
+        let parts = text.strip_suffix(']').and_then(|text| text.split_once('['));
+        match (known, parts, coord) {
+            (Some(at), Some((name, _)), Value::Tuple(indices))
+                if indices.len() == tile.shape.len() && !self.is_slice(coord) =>
+            {
+                let ones = vec!["1"; indices.len()].join(", ");
+                format!("an element of a tile is `scalar(part({name}, ({ones}), {at}))`")
+            }
+            _ => "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; a part is loaded as a tile of its own, a column is `gather(x, (iota(16, 1), j))`, an element of the tensor `x[i, j]`".to_owned(),
         }
     }
 
@@ -278,5 +301,26 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             })),
             (other, _) => Ok(other),
         }
+    }
+}
+
+/// What an index of an array or a tuple is called. A variable holds the parts of an array as those of a tuple.
+pub(super) fn index_of(value: &Value<'_, '_>) -> &'static str {
+    match value {
+        Value::Array(_) => ARRAY_INDEX,
+        Value::Tuple(parts) if alike(parts) => ARRAY_INDEX,
+        _ => "the index of a tuple",
+    }
+}
+
+/// Whether parts are tiles of one type and shape, as those of an array.
+fn alike(parts: &[Value<'_, '_>]) -> bool {
+    let mut tiles = parts.iter().map(|part| match part {
+        Value::Tile(tile) => Some((tile.elem, &tile.shape)),
+        _ => None,
+    });
+    match tiles.next().flatten() {
+        Some(first) => tiles.all(|tile| tile == Some(first)),
+        None => false,
     }
 }

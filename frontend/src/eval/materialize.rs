@@ -400,7 +400,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.number(&value, elem, span)
             }
             Value::Typed(_, found) if *found != elem => self.of_another_type(*found, elem, span),
-            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
+            Value::Int(_)
+            | Value::Large(_)
+            | Value::Float(_)
+            | Value::Bool(_)
+            | Value::Typed(..) => {
                 let literal = self.literal(value, elem, span)?;
                 let ir = self.ir(span)?;
                 let ty = ir.number_type(elem);
@@ -431,24 +435,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Bool(flag) if elem == Elem::I1 => Ok(Literal::Bool(*flag)),
             Value::Int(value) if elem.is_float() => Ok(Literal::of_float(*value as f64, elem)),
             Value::Int(value) if elem != Elem::I1 => {
-                // A number written in binary or hexadecimal may stand for the bits of a negative one.
-                let bits = ["0x", "0b"]
-                    .iter()
-                    .any(|start| self.text(span).starts_with(start));
-                if !(rules::fits(*value, elem) || bits && rules::fits_bits(*value, elem)) {
-                    let name = elem_name(elem);
-                    let message = format!("{value} does not fit {name}");
-                    let diagnostic =
-                        crate::Diagnostic::error(codes::ARITHMETIC, span, message, "too large");
-                    return Err(self.report(match elem {
-                        Elem::I32 => diagnostic.with_help(
-                            "integers known while compiling have 64 bits, run-time ones those of their type: convert the other operand to `i64`, or take the lower bits, `i32(…)`",
-                        ),
-                        _ => diagnostic
-                            .with_help(format!("`{name}({})` takes the lower bits", self.text(span))),
-                    }));
+                let fits = rules::fits(*value, elem)
+                    || self.is_written_as_bits(span) && rules::fits_bits(*value, elem);
+                match fits {
+                    true => Ok(Literal::Int(*value)),
+                    false => self.too_large(i128::from(*value), elem, span),
                 }
-                Ok(Literal::Int(*value))
+            }
+            Value::Large(value) if elem.is_float() => Ok(Literal::of_float(*value as f64, elem)),
+            Value::Large(value) if elem != Elem::I1 => {
+                let fits = elem == Elem::U64 || elem == Elem::I64 && self.is_written_as_bits(span);
+                match fits {
+                    true => Ok(Literal::Int(*value as i64)),
+                    false => self.too_large(i128::from(*value), elem, span),
+                }
             }
             Value::Float(value) | Value::Typed(value, _) if elem.is_float() => {
                 Ok(Literal::of_float(*value, elem))
@@ -456,6 +456,26 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Typed(value, found) if *found == elem => Ok(Literal::Int(*value as i64)),
             other => self.expected(&format!("a number of {}", elem_name(elem)), other, span),
         }
+    }
+
+    /// Whether a number is written in binary or hexadecimal: it may be the bits of a negative one.
+    fn is_written_as_bits(&self, span: Span) -> bool {
+        let text = self.text(span);
+        ["0x", "0b"].iter().any(|start| text.starts_with(start))
+    }
+
+    /// Reports a number that a type does not have.
+    fn too_large<T>(&mut self, value: i128, elem: Elem, span: Span) -> Result<T> {
+        let name = elem_name(elem);
+        let message = format!("{value} does not fit {name}");
+        let diagnostic = crate::Diagnostic::error(codes::ARITHMETIC, span, message, "too large");
+        Err(self.report(match elem {
+            Elem::I32 => diagnostic.with_help(
+                "integers known while compiling have 64 bits, run-time ones those of their type: convert the other operand to `i64`, or take the lower bits, `i32(…)`",
+            ),
+            _ => diagnostic
+                .with_help(format!("`{name}({})` takes the lower bits", self.text(span))),
+        }))
     }
 }
 

@@ -15,7 +15,7 @@
 //! - `bounds`, `fragments`: what is checked of them: indices and thread counts that are known while compiling; reads
 //!   of fragments that nothing wrote.
 //! - `tiles`: the tile level.
-//! - `call`, `builtins`: functions and what the language has built in.
+//! - `call`, `calls`, `builtins`: functions; the calls that messages of passes show; what the language has built in.
 //! - `variables`, `records`: what variables hold, and the ways to their parts; values of named fields, and their functions.
 //! - `chosen`, `kernel`, `parameters`, `tunable`, `signature`, `abi`, `maps`: which kernels; one of them, its compile-time
 //!   parameters, their candidates, its parameters, the kernel ABI, maps of its tensors.
@@ -33,6 +33,7 @@ mod at_launch;
 mod bounds;
 pub mod builtins;
 mod call;
+mod calls;
 mod chosen;
 mod constant;
 mod control;
@@ -70,6 +71,7 @@ use crate::ast::{ConstItem, Kernel};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::program::{Items, Program};
 use crate::source::{SourceMap, Span};
+use crate::stdlib;
 use cutec_dialects::builder::{IrBlock, OpBuilder};
 use cutec_dialects::target::Target;
 use melior::Context;
@@ -79,6 +81,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use values::{Binding, Slot, Value};
 
+pub use calls::Calls;
 pub use chosen::chosen_kernels;
 pub(crate) use rounding::converts;
 pub use show::{Observation, Observations};
@@ -133,7 +136,7 @@ pub fn emit_module<'c>(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Module<'c>> {
     match chosen_kernels(program, options) {
-        Ok(kernels) => emit_kernels(context, sources, program, &kernels, options, diagnostics),
+        Ok(kernels) => emit_kernels(context, sources, program, &kernels, options, diagnostics).0,
         Err(error) => {
             diagnostics.push(error);
             None
@@ -142,7 +145,7 @@ pub fn emit_module<'c>(
 }
 
 /// Evaluates, checks and emits some kernels of the program, whatever others [`LowerOptions::kernel`] names. `None`
-/// if there are errors, which are added to `diagnostics`.
+/// if there are errors, which are added to `diagnostics`. What passes say of the module, [`Calls`] explains.
 pub fn emit_kernels<'c>(
     context: &'c Context,
     sources: &SourceMap,
@@ -150,13 +153,13 @@ pub fn emit_kernels<'c>(
     kernels: &[&Kernel],
     options: &LowerOptions,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Module<'c>> {
+) -> (Option<Module<'c>>, Calls) {
     let mut evaluator = Evaluator::new(context, sources, program, options);
     let module = evaluator.kernels(kernels);
     let failed = evaluator.diagnostics.iter().any(Diagnostic::is_error);
     diagnostics.append(&mut evaluator.diagnostics);
     diagnostics.append(&mut evaluator.printed);
-    module.filter(|_| !failed)
+    (module.filter(|_| !failed), evaluator.library_calls)
 }
 
 /// What the names of some kernels, and of the functions that they call, stand for. Errors are left to [`emit_kernels`]: up
@@ -253,7 +256,9 @@ struct Evaluator<'c, 'a> {
     /// Fragments of the kernel, and what may have been written of them.
     fragments: fragments::Fragments,
     /// Calls of functions that are being evaluated: name and place.
-    calls: Vec<(Arc<str>, Span)>,
+    calls: Vec<calls::NamedCall>,
+    /// Which of them led to places of the library.
+    library_calls: Calls,
     nesting: usize,
 }
 
@@ -292,6 +297,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ops: 0,
             fragments: fragments::Fragments::default(),
             calls: Vec::new(),
+            library_calls: Calls::default(),
             nesting: 0,
         }
     }
@@ -370,10 +376,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.report(problem::budget(span, message));
             return Err(Stop::GiveUp);
         }
+        self.note_call(span);
         let location = self.location(span);
         let ir = self.ir.as_mut().ok_or(Stop::NeedsRuntime)?;
         ir.location = location;
         Ok(ir)
+    }
+
+    /// Takes note of the program's call by which evaluation came to a place of the library.
+    fn note_call(&mut self, span: Span) {
+        let is_library = |file| stdlib::is_of_library(self.sources.file(file).name());
+        if self.calls.is_empty() || !is_library(span.file) {
+            return;
+        }
+        let mut calls = self.calls.iter().rev();
+        if let Some(call) = calls.find(|(_, call)| !is_library(call.file)) {
+            self.library_calls.add(span, call);
+        }
     }
 
     fn location(&self, span: Span) -> Location<'c> {

@@ -6,11 +6,13 @@
 use super::builtins::{self, Operator, table};
 use super::values::{Value, elem_name, elem_of, notation};
 use super::{Evaluator, Result};
-use crate::ast::{Function, ItemKind, Kernel, StaticParam};
+use crate::ast::visit::{Visit, walk_expr};
+use crate::ast::{Expr, Function, ItemKind, Kernel, StaticParam};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::FileId;
 use crate::stdlib;
+use rustc_hash::FxHashSet;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// The value of a compile-time parameter: `-D`, or its default.
@@ -28,7 +30,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .find(|(defined, _)| **defined == **name);
         let Some((_, text)) = define else {
             return match &param.default {
-                Some(_) => self.default_value(param),
+                Some(_) => {
+                    let reported = self.diagnostics.len();
+                    let value = self.default_value(param);
+                    self.explain_extents(kernel, reported);
+                    value
+                }
                 None => {
                     let message = format!(
                         "the compile-time parameter `{name}` of `{}` has no value",
@@ -77,6 +84,23 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(super::Stop::Reported);
         };
         self.at_compile_time(|this| this.static_value("a default", default))
+    }
+
+    /// Says of names in a default that nobody knows, which are errors from one on, where they are extents of the kernel.
+    fn explain_extents(&mut self, kernel: &Kernel, from: usize) {
+        let mut names = NamesOfTypes::default();
+        for param in &kernel.params {
+            param.ty.iter().for_each(|ty| names.ty(ty));
+        }
+        let sources = self.sources;
+        for error in &mut self.diagnostics[from..] {
+            let name = sources.snippet(error.span());
+            if error.code == codes::UNKNOWN_NAME && names.0.contains(name) {
+                error.help = Some(format!(
+                    "`{name}` is an extent, which a launch says; compile-time parameters are known before: give a number, which `-D` and a launch can replace"
+                ));
+            }
+        }
     }
 
     /// The function that a file sees, or the built-in one or operator, of a name.
@@ -211,6 +235,17 @@ fn arguments(function: &Function) -> String {
     }
 }
 
+/// The names in the types of parameters.
+#[derive(Default)]
+struct NamesOfTypes<'a>(FxHashSet<&'a str>);
+
+impl<'a> Visit<'a> for NamesOfTypes<'a> {
+    fn expr(&mut self, expr: &'a Expr) {
+        self.0.extend(expr.as_name().map(|name| &**name));
+        walk_expr(self, expr);
+    }
+}
+
 /// The value of a `-D`.
 pub(super) fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
     if let Some(inner) = text
@@ -235,11 +270,12 @@ pub(super) fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
     if let Ok(value) = digits.parse::<i64>() {
         return Some(Value::Int(value));
     }
-    if let Some(value) = digits
-        .strip_prefix("0x")
-        .and_then(|hex| i64::from_str_radix(hex, 16).ok())
-    {
-        return Some(Value::Int(value));
+    let unsigned = match digits.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => digits.parse(),
+    };
+    if let Ok(value) = unsigned {
+        return Some(i64::try_from(value).map_or(Value::Large(value), Value::Int));
     }
     if digits.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.') {
         // A number without a point is an integer, and as in a program it fits or is an error.
@@ -260,6 +296,7 @@ pub(super) fn literal<'c, 'a>(text: &str) -> Option<Value<'c, 'a>> {
 pub(super) fn shown(value: &Value<'_, '_>) -> String {
     match value {
         Value::Int(value) => value.to_string(),
+        Value::Large(value) => value.to_string(),
         Value::Float(value) => format!("{value:?}"),
         Value::Typed(value, elem) => format!("{}({value:?})", elem_name(*elem)),
         Value::Bool(value) => value.to_string(),

@@ -2,6 +2,7 @@
 
 use super::builtins::{bulk_copy, copy_atom, mma_atom, tma_atom};
 use super::control::ELSE_IF;
+use super::index::ARRAY_INDEX;
 use super::values::{Value, kind_and_notation, notation, without_widths};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
@@ -412,6 +413,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             diagnostic = diagnostic.with_help(
                 "each `else if` behind `static if` is static too; a branch of run time is `else { if … { … } }`",
             );
+        } else if what == ARRAY_INDEX && expr.as_name().is_some() {
+            diagnostic = diagnostic.with_help(format!(
+                "a loop over the parts of an array is unrolled: `static for {text} in …`"
+            ));
         } else if let Some((name, _)) = names.iter().find(|(name, _)| self.is_passed(name)) {
             diagnostic = diagnostic.with_help(format!(
                 "`{name}` is passed at launch; known while compiling is a parameter in `kernel f<{name} = 64>(…)`, which `-D {name}=64` sets"

@@ -65,9 +65,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.convert(to, &arg.value, arg.expr.span);
         }
         let value = match self.operand(&arg.value, arg.expr.span)? {
-            known @ (Value::Int(_) | Value::Float(_) | Value::Typed(..)) => {
+            known @ (Value::Int(_) | Value::Large(_) | Value::Float(_) | Value::Typed(..)) => {
                 let elem = match known {
                     Value::Int(_) => Elem::I64,
+                    Value::Large(_) => Elem::U64,
                     Value::Typed(_, elem) => elem,
                     _ => Elem::F64,
                 };

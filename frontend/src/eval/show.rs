@@ -46,6 +46,7 @@ fn full(value: &Value<'_, '_>) -> String {
     match value {
         Value::Unit => "()".to_owned(),
         Value::Int(number) => number.to_string(),
+        Value::Large(number) => number.to_string(),
         Value::Float(number) => format!("{number:?}"),
         Value::Typed(number, elem) if elem.is_float() => format!("{number:?}{}", elem_name(*elem)),
         Value::Typed(number, elem) => format!("{number}{}", elem_name(*elem)),
@@ -130,7 +131,7 @@ fn of_val(val: &Val) -> String {
 /// What an editor shows of a value.
 pub(super) fn observe(value: &Value<'_, '_>) -> Observation {
     let kind = match value {
-        Value::Int(_) => "int".to_owned(),
+        Value::Int(_) | Value::Large(_) => "int".to_owned(),
         Value::Float(_) => "float".to_owned(),
         Value::Typed(_, elem) | Value::Slot(super::values::Slot { elem, .. }) => {
             elem_name(*elem).to_owned()

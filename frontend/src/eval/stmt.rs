@@ -262,8 +262,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.number(value, elem, span).map(|_| Value::Unit)
             }
             Value::Bool(_) if elem == Elem::I1 => Ok(value.clone()),
-            Value::Int(_) if elem.is_float() => self.convert(elem, value, span),
+            Value::Int(_) | Value::Large(_) if elem.is_float() => self.convert(elem, value, span),
             Value::Int(_) => self.literal(value, elem, span).map(|_| value.clone()),
+            Value::Large(number) => {
+                self.literal(value, elem, span)?;
+                Ok(match elem {
+                    Elem::U64 => value.clone(),
+                    _ => Value::Int(*number as i64),
+                })
+            }
             Value::Float(_) if elem.is_float() => self.convert(elem, value, span),
             other => self.expected(elem_name(elem), other, span),
         }

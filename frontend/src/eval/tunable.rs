@@ -269,7 +269,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 /// The kind of a value that a `-D` can give; `None` of what it cannot.
 fn kind(value: &Value<'_, '_>) -> Option<&'static str> {
     match value {
-        Value::Int(_) => Some("an integer"),
+        Value::Int(_) | Value::Large(_) => Some("an integer"),
         Value::Float(_) => Some("a number with a point"),
         Value::Bool(_) => Some("a bool"),
         Value::Type(_) => Some("a type"),

@@ -118,6 +118,8 @@ pub enum Value<'c, 'a> {
     Unit,
     /// An integer known at compile time; adapts to the type of what it meets.
     Int(i64),
+    /// An integer from 2⁶³ on, known at compile time: a number of `u64`; as a literal in hexadecimal also the bits of an `i64`.
+    Large(u64),
     /// A number known at compile time; adapts to the type of what it meets.
     Float(f64),
     /// A number known at compile time, of a type that a conversion or a suffix gave it: f16, bf16, f32, f64, i8 or
@@ -190,6 +192,7 @@ impl<'c, 'a> Value<'c, 'a> {
             }
             Value::Unit
             | Value::Int(_)
+            | Value::Large(_)
             | Value::Float(_)
             | Value::Typed(..)
             | Value::Bool(_)
@@ -283,7 +286,10 @@ impl<'c, 'a> Value<'c, 'a> {
 
     /// Whether it is a number known at compile time.
     pub fn is_known_number(&self) -> bool {
-        matches!(self, Value::Int(_) | Value::Float(_) | Value::Typed(..))
+        matches!(
+            self,
+            Value::Int(_) | Value::Large(_) | Value::Float(_) | Value::Typed(..)
+        )
     }
 
     /// Whether it is a bool, or several.
@@ -306,6 +312,7 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Scalar(scalar) => Some(scalar.elem),
             Value::Typed(_, elem) => Some(*elem),
             Value::Int(_) => Some(Elem::I32),
+            Value::Large(_) => Some(Elem::U64),
             Value::Float(_) => Some(Elem::F32),
             Value::Bool(_) => Some(Elem::I1),
             _ => None,
@@ -336,6 +343,7 @@ impl<'c, 'a> Value<'c, 'a> {
         match self {
             Value::Unit => "nothing".into(),
             Value::Int(value) => format!("the integer {value}"),
+            Value::Large(value) => format!("the integer {value}"),
             Value::Float(value) => format!("the number {value:?}"),
             Value::Typed(value, elem) if elem.is_float() => {
                 format!("the {} {value:?}", elem_name(*elem))
@@ -383,6 +391,7 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Tile(_) | Value::Thread(_) | Value::Predicate(_) => false,
             Value::Unit
             | Value::Int(_)
+            | Value::Large(_)
             | Value::Float(_)
             | Value::Typed(..)
             | Value::Bool(_)
@@ -410,6 +419,7 @@ impl<'c, 'a> Value<'c, 'a> {
             (Value::Range(a), Value::Range(b)) => all(&a[..], &b[..]),
             (Value::Unit, Value::Unit) | (Value::Underscore, Value::Underscore) => true,
             (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Large(a), Value::Large(b)) => a == b,
             (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
             (Value::Typed(a, of), Value::Typed(b, other)) => {
                 of == other && a.to_bits() == b.to_bits()

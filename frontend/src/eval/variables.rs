@@ -5,6 +5,7 @@
 //! written in them, whatever it is a part of. While compiling, a variable holds what was assigned to it.
 
 use super::assign::New;
+use super::index::index_of;
 use super::values::{RecordValue, Value};
 use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, Name, RECEIVER, Type, TypeKind};
@@ -36,6 +37,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         let elem = match value {
             Value::Int(_) => written.unwrap_or(Elem::I32),
+            Value::Large(_) => written.unwrap_or(Elem::U64),
             Value::Float(_) => Elem::F32,
             Value::Bool(_) => Elem::I1,
             Value::Typed(_, elem) => *elem,
@@ -138,14 +140,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let Some(path) = self.path(base)? else {
                     return Ok(None);
                 };
-                let parts = match self.at(&path) {
-                    Some(Value::Tuple(parts) | Value::Array(parts)) => parts.len(),
+                let (parts, what) = match self.at(&path) {
+                    Some(value @ (Value::Tuple(parts) | Value::Array(parts))) => {
+                        (parts.len(), index_of(value))
+                    }
                     _ => return Ok(None),
                 };
                 let [index] = indices.as_slice() else {
                     return Ok(None);
                 };
-                let at = self.static_int("the index of a tuple", index)?;
+                let at = self.static_int(what, index)?;
                 let at = usize::try_from(at).ok().filter(|at| *at < parts);
                 (path, at)
             }
@@ -258,6 +262,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         }
         self.check_changeable(path, target, "assigned to")?;
+        if added && new.is_err() && matches!(&old, Value::Tile(sum) if sum.elem.bits() < 32) {
+            // No product is added up in such a type: that it is wrong is said once.
+            self.set_at(path, Value::Error)?;
+        }
         let mut new = new?;
         if let Some(op) = op.filter(|_| !added) {
             let old = self.read_slot(&old, target.span)?;

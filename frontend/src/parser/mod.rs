@@ -347,6 +347,17 @@ impl Parser<'_> {
             self.diagnostics.push(Diagnostic::of(span, &foreign));
             return;
         }
+        if let Some(open) = body_taken_as_operand(&tokens, failure.at) {
+            let problem = SyntaxProblem::Unexpected {
+                found: tokens[open].to_string(),
+                expected: ["name", "integer", "("].map(str::to_owned).to_vec(),
+                after_operand: false,
+                hint: Some("write `for i in 0..n { … }`, or `0..n step 2`".to_owned()),
+            };
+            let span = lexemes[open].span(self.file);
+            self.diagnostics.push(Diagnostic::of(span, &problem));
+            return;
+        }
         let hint = words::hint(&before, found.map(|found| found.token), &failure.expected);
         let found_words = match found {
             Some(found) => found.token.to_string(),
@@ -451,6 +462,26 @@ fn statement_at_fault(lexemes: &[Lexeme<'_>], failure: &Failure) -> Option<Range
     // Progress: a statement is replaced once.
     let replaced = range.len() == 1 && lexemes[range.start].token == Token::ErrorStatement;
     (!replaced).then_some(range)
+}
+
+/// Where the body of a loop begins that was taken for the end or the step of its range, which is missing, if the error at
+/// `failed_at` comes of that.
+fn body_taken_as_operand(tokens: &[Token<'_>], failed_at: usize) -> Option<usize> {
+    let close = failed_at.checked_sub(1)?;
+    if tokens[close] != Token::RBrace {
+        return None;
+    }
+    let mut depth = 0;
+    let open = (0..=close).rev().find(|at| {
+        match tokens[*at] {
+            Token::RBrace => depth += 1,
+            Token::LBrace | Token::BlockStatement | Token::FieldsOpen => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    let before = tokens.get(open.checked_sub(1)?)?;
+    matches!(before, Token::DotDot | Token::Step | Token::Ident("step")).then_some(open)
 }
 
 /// Whether the item is a record, whose braces hold no statements.

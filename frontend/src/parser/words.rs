@@ -101,6 +101,12 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (Some(Token::RParen), Some(_)) if expects("{") && in_launch(before) => {
             return Some("the body of a kernel stands in braces".to_owned());
         }
+        (Some(Token::Let | Token::Var | Token::For), Some(keyword)) if is_keyword(keyword) => {
+            return Some(format!("{keyword} is a keyword: choose another name"));
+        }
+        (_, Some(keyword @ Token::In)) if expects("name") && !expects("let") => {
+            return Some(format!("{keyword} is a keyword: choose another name"));
+        }
         (_, Some(Token::Fn | Token::Kernel | Token::Record)) => {
             return Some("functions, kernels and records stand at the top of a file".to_owned());
         }
@@ -139,7 +145,12 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
             return Some(format!("did you mean `{keyword}`?"));
         }
     }
-    None
+    let side_by_side = matches!(
+        (previous, found),
+        (Some(Token::Int(_)), Some(Token::Ident(_) | Token::Int(_)))
+    );
+    (side_by_side && expects("{") && in_loop_head(before))
+        .then(|| "a range is written with `..`: `for i in 0..n { … }`".to_owned())
 }
 
 /// A fix for an item that begins with `word`.
@@ -157,6 +168,29 @@ pub fn item_hint(word: &str) -> Option<String> {
 fn in_launch(before: &[Token<'_>]) -> bool {
     let mut head = before.iter().rev();
     head.find(|token| matches!(token, Token::Launch | Token::LBrace)) == Some(&Token::Launch)
+}
+
+/// Whether the body of a `for` is yet to begin behind what it runs over.
+fn in_loop_head(before: &[Token<'_>]) -> bool {
+    let mut head = before.iter().rev();
+    let of_head = |token: &&Token<'_>| {
+        matches!(
+            token,
+            Token::In | Token::Semi | Token::LBrace | Token::RBrace
+        )
+    };
+    head.find(of_head) == Some(&Token::In)
+}
+
+/// Whether a token is a word that no name can be.
+fn is_keyword(token: Token<'_>) -> bool {
+    let is_name = matches!(token, Token::Ident(_) | Token::Reduction(_));
+    let text = token.to_string();
+    !is_name
+        && text
+            .trim_matches('`')
+            .chars()
+            .all(|c| c.is_ascii_alphabetic())
 }
 
 fn ends_statement(token: Token<'_>) -> bool {

@@ -159,8 +159,15 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         AtomError::Target { needs, target, .. } => {
             let types = named([a.elem, b.elem, c.elem]);
             let message = format!("a product of {types} needs {needs}; the target is {target}");
-            let help = "compile for such a target, or convert the operands: `f16(x)`";
-            user_error(codes::ILLEGAL_ATOM, message, help)
+            let oldest = needs.split([' ', ',']).next().unwrap_or_default();
+            let help = match a.elem.bits() < 16 && a.elem.is_float() {
+                // Where there are no products of f8, there are no conversions of it either.
+                true => format!("compile for such a target: `--arch {oldest}`"),
+                false => format!(
+                    "compile for such a target, `--arch {oldest}`, or convert the operands: `f16(x)`"
+                ),
+            };
+            user_error(codes::ILLEGAL_ATOM, message, &help)
         }
         other => other.to_string(),
     })?;

@@ -72,6 +72,7 @@ fn bit_function<'c, 'a>(
         Value::Int(value) if i32::try_from(*value).is_ok() => Some((*value, Elem::I32)),
         Value::Int(value) => Some((*value, Elem::I64)),
         Value::Typed(value, elem) if !elem.is_float() => Some((*value as i64, *elem)),
+        Value::Large(value) => Some((*value as i64, Elem::U64)),
         _ => None,
     };
     let elem = match (&known, &value) {
@@ -100,6 +101,7 @@ fn bit_function<'c, 'a>(
         };
         return Ok(match &value {
             Value::Typed(..) => Value::Typed(found as f64, elem),
+            _ if elem == Elem::U64 && found < 0 => Value::Large(found as u64),
             _ => Value::Int(found),
         });
     }

@@ -40,6 +40,8 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::new("rank", Lowering::Call(rank), "The number of modes, of a mode where modes are given.")
         .generic(PATH)
         .takes(OF),
+    Builtin::new("is_tuple", Lowering::Call(is_tuple), "Whether a value is a tuple.")
+        .takes(&[arg("x", Kind::Any)]),
     Builtin::new("is_static", Lowering::Call(is_static), "Whether a value is known while compiling.")
         .takes(&[arg("x", Kind::Any)]),
     Builtin::new(
@@ -321,6 +323,11 @@ fn ordered<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Va
             call.span,
         ),
     }
+}
+
+fn is_tuple<'c, 'a>(_: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let is_tuple = matches!(call.positional()[..], [Value::Unit | Value::Tuple(_)]);
+    Ok(Value::Bool(is_tuple))
 }
 
 fn is_static<'c, 'a>(_: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {

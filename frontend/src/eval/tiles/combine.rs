@@ -1,12 +1,15 @@
 //! Tiles combined along an axis: `reduce` by a function or of several tiles, and `scan`.
 
-use crate::diagnostics::codes;
+use crate::ast::visit::{Visit, walk_expr, walk_stmt};
+use crate::ast::{Expr, ExprKind, Function, Param, PatternKind, Stmt, StmtKind};
+use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::builtins::{Operator, combine, combiner, flatten, rebuild};
 use crate::eval::call::Call;
 use crate::eval::materialize::Literal;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules;
+use crate::source::Span;
 use cutec_dialects::builder::{argument_of, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
@@ -82,6 +85,24 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let (name, elem) = (operator.name(), elem_name(tile.elem));
             let message = format!("`{name}` is not defined for {elem}");
             return self.error(codes::WRONG_TYPE, span, message, "here");
+        }
+        if let (Value::Tile(_), Value::Function(function)) = (like, &how.value)
+            && let Some(part) = taken_apart(function)
+        {
+            let (name, called) = (&function.name.node, &call.name);
+            let message =
+                format!("`{name}` takes tuples, but `{called}` of one tile gives it numbers");
+            let diagnostic = Diagnostic::error(
+                codes::WRONG_TYPE,
+                how.expr.span,
+                message,
+                "this takes tuples",
+            )
+            .with_label(part, "here it takes a part of one")
+            .with_help(format!(
+                "give a tuple of tiles: `{called}({name}, (x, y), axis = {axis})`"
+            ));
+            return Err(self.report(diagnostic));
         }
         let ir = self.ir(span)?;
         let numbers = tiles.iter().chain(tiles);
@@ -198,6 +219,50 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.literal(&value, elem, how.expr.span)
         };
         tiles.iter().map(|tile| of(tile.elem)).collect()
+    }
+}
+
+/// Where a function takes a part of an argument that is a tuple.
+fn taken_apart(function: &Function) -> Option<Span> {
+    let mut parts = PartsOf {
+        arguments: &function.params,
+        first: None,
+    };
+    parts.block(&function.body);
+    parts.first
+}
+
+/// Looks for the first part that is taken of an argument.
+struct PartsOf<'a> {
+    arguments: &'a [Param],
+    first: Option<Span>,
+}
+
+impl PartsOf<'_> {
+    fn is_argument(&self, expr: &Expr) -> bool {
+        let mut arguments = self.arguments.iter();
+        arguments.any(|argument| expr.as_name() == Some(&argument.name.node))
+    }
+}
+
+impl<'a> Visit<'a> for PartsOf<'_> {
+    fn stmt(&mut self, stmt: &'a Stmt) {
+        if let StmtKind::Let(parts) = &stmt.kind
+            && let PatternKind::Tuple(_) = parts.pattern.kind
+            && self.is_argument(&parts.value)
+        {
+            self.first.get_or_insert(stmt.span);
+        }
+        walk_stmt(self, stmt);
+    }
+
+    fn expr(&mut self, expr: &'a Expr) {
+        if let ExprKind::Index { base, .. } = &*expr.kind
+            && self.is_argument(base)
+        {
+            self.first.get_or_insert(expr.span);
+        }
+        walk_expr(self, expr);
     }
 }
 

@@ -117,10 +117,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some(sum) if sum.elem == elem && sum.shape == shape => sum.clone(),
             Some(sum) => {
                 let found = Value::Tile(sum.clone()).describe();
+                let same_shape = sum.shape == shape;
+                let extents: Vec<String> = shape.iter().map(i64::to_string).collect();
                 let (elem, shape) = (elem_name(elem), shape_text(&shape));
                 let message = format!("the product is a tile of {elem} of shape {shape}");
                 let label = format!("added to {found}");
-                return self.error(codes::SHAPE_MISMATCH, call.span, message, label);
+                let diagnostic =
+                    Diagnostic::error(codes::SHAPE_MISMATCH, call.span, message, label);
+                let extents = extents.join(", ");
+                return Err(self.report(match same_shape {
+                    true => diagnostic.with_help(format!(
+                        "products are added up in {elem}: declare the sum `zeros<{elem}>({extents})`, and convert it behind the loop"
+                    )),
+                    false => diagnostic,
+                }));
             }
             None => self.as_tile(&Value::Int(0), of, call.span)?,
         };

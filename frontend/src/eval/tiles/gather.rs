@@ -317,8 +317,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ));
         }
         let mut places = Vec::new();
-        for part in parts {
-            let part = self.read_slot(&part, span)?;
+        for (at, part) in parts.iter().enumerate() {
+            let span = match rank {
+                1 => span,
+                _ => arg.expr.part(at).span,
+            };
+            let part = self.read_slot(part, span)?;
             match &part {
                 Value::Tile(tile) if tile.elem != Elem::I32 => {
                     let what = "a tile of i32";

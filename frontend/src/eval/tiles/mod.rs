@@ -103,15 +103,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Err(self.report(diagnostic.with_help(format!("convert it: `{to}({text})`"))))
             }
             Value::Tile(tile) if !repeats_to(&tile.shape, shape) => {
-                let (to, from) = (shape_text(shape), shape_text(&tile.shape));
-                let message = format!("expected a tile of shape {to}, found one of {from}");
-                let label = "its extents must be those, or 1";
-                let diagnostic = Diagnostic::error(codes::SHAPE_MISMATCH, span, message, label);
-                let help = as_shape(self.text(span), &tile.shape, shape);
-                Err(self.report(match help {
-                    Some(help) => diagnostic.with_help(help),
-                    None => diagnostic,
-                }))
+                let diagnostic = self.another_shape(&tile.shape, shape, span);
+                Err(self.report(diagnostic))
             }
             Value::Tile(tile) => self.repeated(tile, shape, span),
             value if value.number_type().is_some() => {
@@ -121,9 +114,22 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             other => self.expected("a tile or a number", other, span),
         }
     }
+
+    /// A tile of one shape where one of another was expected.
+    fn another_shape(&self, from: &[i64], to: &[i64], span: Span) -> Diagnostic {
+        let help = as_shape(self.text(span), from, to);
+        let (to, from) = (shape_text(to), shape_text(from));
+        let message = format!("expected a tile of shape {to}, found one of {from}");
+        let label = "its extents must be those, or 1";
+        let diagnostic = Diagnostic::error(codes::SHAPE_MISMATCH, span, message, label);
+        match help {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        }
+    }
 }
 
-/// What gives a tile another shape, where it has the same elements, or the same axes in another order.
+/// What gives a tile another shape, where it has the same elements, or the same axes in another order, or can be reduced to it.
 fn as_shape(text: &str, from: &[i64], to: &[i64]) -> Option<String> {
     let longer = |shape: &[i64]| -> Vec<i64> {
         let extents = shape.iter().copied();
@@ -131,6 +137,16 @@ fn as_shape(text: &str, from: &[i64], to: &[i64]) -> Option<String> {
     };
     if from.len() == 2 && to == [from[1], from[0]] {
         return Some(format!("`transpose({text})` exchanges its axes"));
+    }
+    if from.len() == to.len() && repeats_to(to, from) {
+        let axes: Vec<usize> = (0..to.len())
+            .filter(|axis| from[*axis] != to[*axis])
+            .collect();
+        return Some(match axes[..] {
+            [axis] => format!("`reduce(add, {text}, axis = {axis})` adds it up along that axis"),
+            _ => format!("`reduce(add, {text})` adds up all elements"),
+        })
+        .filter(|_| axes.len() == 1 || axes.len() == to.len());
     }
     let extents: Vec<String> = to.iter().map(i64::to_string).collect();
     (longer(from) == longer(to)).then(|| format!("write `reshape({text}, {})`", extents.join(", ")))

@@ -303,9 +303,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     self.number(&arg.value, elem, arg.expr.span)?;
                     None
                 }
-                Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Typed(..) => {
-                    Some((arg.value.clone(), arg.expr.span))
-                }
+                Value::Int(_)
+                | Value::Large(_)
+                | Value::Float(_)
+                | Value::Bool(_)
+                | Value::Typed(..) => Some((arg.value.clone(), arg.expr.span)),
                 Value::Scalar(_) => {
                     return self.static_needed("what a tile is filled with", arg.expr);
                 }

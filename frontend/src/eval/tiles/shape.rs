@@ -103,11 +103,38 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let (a, b) = (shape_text(&shape), shape_text(&tile.shape));
                 let message = format!("tiles of shapes {a} and {b} meet");
                 let label = "expected extents that are equal, or 1";
-                return self.error(codes::SHAPE_MISMATCH, span, message, label);
+                let column = values
+                    .iter()
+                    .find_map(|(value, at)| Some((self.as_column(value, &tile.shape, *at)?, *at)));
+                return Err(match column {
+                    Some((help, at)) => self.report(
+                        Diagnostic::error(codes::SHAPE_MISMATCH, at, message, label)
+                            .with_help(help),
+                    ),
+                    None => self.report(Diagnostic::error(
+                        codes::SHAPE_MISMATCH,
+                        span,
+                        message,
+                        label,
+                    )),
+                });
             };
             shape = common;
         }
         Ok(shape)
+    }
+
+    /// How a tile of one axis meets one of two axes as its column.
+    fn as_column(&self, value: &Value<'c, 'a>, other: &[i64], span: Span) -> Option<String> {
+        let Value::Tile(tile) = value else {
+            return None;
+        };
+        let ([extent], [_, _]) = (&tile.shape[..], other) else {
+            return None;
+        };
+        rules::common_shape(&[*extent, 1], other)?;
+        let text = self.text(span);
+        Some(format!("a column is `reshape({text}, {extent}, 1)`"))
     }
 
     /// `scalar(x)`: the element of a tile that has one.
@@ -402,8 +429,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             other => {
                 let (found, span) = (other.clone(), call.args[0].expr.span);
-                let help =
-                    "`permute<(0, 2, 1)>(x)` of `std/tiles.cute` puts any axes in another order";
+                let help = match &found {
+                    Value::Tile(tile) if tile.shape.len() == 1 => format!(
+                        "a column is `reshape({}, {}, 1)`",
+                        self.text(span),
+                        tile.shape[0]
+                    ),
+                    _ => {
+                        "`permute<(0, 2, 1)>(x)` of `std/tiles.cute` puts any axes in another order"
+                            .to_owned()
+                    }
+                };
                 self.expected_with_help("a tile of two axes", &found, span, help)
             }
         }

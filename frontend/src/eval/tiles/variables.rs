@@ -5,6 +5,7 @@ use crate::ast::{Block, ElseBranch, Expr, ExprKind, IfExpr, StmtKind};
 use crate::eval::values::{Tile, Value};
 use crate::eval::variables::Path;
 use crate::eval::{Evaluator, Result, Stop};
+use crate::rules::repeats_to;
 use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::printing::name_value;
@@ -23,6 +24,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         (target, value): (Span, Span),
     ) -> Result<Value<'c, 'a>> {
         self.check_region_of_tile(path, target)?;
+        if let Value::Tile(tile) = new
+            && tile.elem == old.elem
+            && !repeats_to(&tile.shape, &old.shape)
+            && let Some(declared) = self.lookup(&path.name).map(|binding| binding.span)
+        {
+            let label = format!("`{}` keeps the shape that it has here", path.name);
+            let diagnostic = self.another_shape(&tile.shape, &old.shape, value);
+            return Err(self.report(diagnostic.with_label(declared, label)));
+        }
         let tile = self.as_tile(new, (old.elem, &old.shape), value)?;
         Ok(Value::Tile(tile))
     }
@@ -114,6 +124,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) {
         let regions = self.regions;
         for (at, (path, old)) in carried.iter().enumerate() {
+            // Of what an error was reported nothing more is said.
+            if matches!(self.at(path), Some(Value::Error)) {
+                continue;
+            }
             let ir = tile(at);
             name_value(ir, &path.name);
             // A path leads to a part of what the variable holds as long as that is bound.

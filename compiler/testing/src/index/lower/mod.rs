@@ -322,6 +322,10 @@ impl<'a> Lowerer<'a> {
             ExprKind::Bool(value) => Ok(Lowered::constant(f64::from(u8::from(*value)), true)),
             ExprKind::Name(name) => {
                 let binding = self.resolve(name, expr.span)?;
+                if let Binding::Value(value @ Value::Tensor(_)) = &binding {
+                    let (name, found) = (name.to_string(), value.kind());
+                    return Err(TestProblem::TakenName { name, found }.at(expr.span));
+                }
                 self.bound(binding, expr.span)
             }
             ExprKind::Unary { op, operand } => self.unary(op.node, operand),
