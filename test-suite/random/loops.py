@@ -1,4 +1,4 @@
-"""Random loops of products at tile level that do more than multiply: factors of other rounds, products under conditions, sums and copies of
+"""Random loops of products at tile level that do more than multiply: factors of other rounds, some by a table, products under conditions, sums and copies of
 factors, tiles that are added, tiles that a loop carries, scales of rounds.
 
 A statement of a loop adds text to its body and a term to the reference of what it changes, a sum over rounds or over elements of k. Sizes are
@@ -52,6 +52,8 @@ class Loops:
         tensor = f"{which}{self.rng.randint(0, 1)}"
         by = 0 if plain else self.rng.choice([0, 0, 0, 0, 1, -1])
         coordinate = f"t + {by}" if by > 0 else f"t - {-by}" if by < 0 else "t"
+        if self.rounds > 0 and not plain and self.rng.random() < 0.12:
+            return self.page(tensor, (rows, place, row))
         text, element = f"{tensor}.tile(({rows}, {self.bk}), ({place}, {coordinate}))", self.element(tensor, row, by)
         if self.type not in SHORT:
             return text, element
@@ -81,6 +83,17 @@ class Loops:
             way, of = self.rng.choice(ON_THE_WAY)
             text, element = way.format(t=self.type, x=text), of.format(x=element)
         return text, element
+
+    def page(self, tensor, of):
+        """A tile of the round that a table says, and its element."""
+        (rows, place, row), bk = of, self.bk
+        table = f"page{len(self.params)}"
+        self.params.append(f"{table}: tensor<i32, rounds_{table}>")
+        self.data.append(f"var {table} = zeros<i32>({self.rounds});")
+        self.data.append(f"{table}[i] = (i * 5 + 2) % {self.rounds};")
+        column = f"{table}[l / {bk}] * {bk} + l % {bk}"
+        element = f"(if {column} < {self.k} {{ {tensor}[{row}, {column}] }} else {{ 0.0 }})"
+        return f"{tensor}.tile(({rows}, {bk}), ({place}, {table}[t]))", element
 
     def multiply(self, sums):
         """A product: text and the term of an element of k."""
