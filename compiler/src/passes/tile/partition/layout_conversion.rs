@@ -108,14 +108,16 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
 /// They lie rather along another axis than the one whose elements are neighbours in memory.
 fn parts(from: &Spread, to: &Spread, fast: usize) -> Result<Option<Vec<Part>>, SemError> {
     let shape = &from.tile.shape;
-    let count = (from.tile.elem.bytes_of(from.tile.size()) + PART - 1) / PART;
-    let mut axes: Vec<usize> = (0..shape.len()).collect();
-    axes.sort_by_key(|axis| *axis == fast);
-    for axis in axes {
-        let fitting = (count..=shape[axis]).find(|count| shape[axis] % count == 0);
-        let Some(extent) = fitting.map(|count| shape[axis] / count) else {
-            continue;
-        };
+    let least = (from.tile.elem.bytes_of(from.tile.size()) + PART - 1) / PART;
+    let fewest = |axis: usize| {
+        let mut counts = least..=shape[axis];
+        let count = counts.find(|count| shape[axis] % count == 0)?;
+        Some((count, axis == fast, axis))
+    };
+    let mut ways: Vec<_> = (0..shape.len()).filter_map(fewest).collect();
+    ways.sort_unstable();
+    for (count, _, axis) in ways {
+        let extent = shape[axis] / count;
         let sides = held_of_parts(from, axis, extent)?.zip(held_of_parts(to, axis, extent)?);
         if let Some((from, to)) = sides {
             let parts = from.into_iter().zip(to);

@@ -65,7 +65,9 @@ fn of_function<'c>(
     let held: Vec<Held> = loops.iter().map(|of| Held::of(*of, &held)).collect();
     // A loop that is rewritten keeps those inside of it, a product that is taken apart the others.
     for (of, held) in loops.into_iter().zip(held) {
-        begin_in_front(context, of)?;
+        if depth_of(of)? != Some(1) {
+            begin_in_front(context, of)?;
+        }
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
         } else if let Some(loads) = Loads::of(of, function, held)? {
