@@ -25,7 +25,7 @@ use std::collections::HashSet;
 const NARROW_BYTES: i64 = 4;
 
 /// Bytes of shared memory that a tile may take to be spread anew for that: two blocks fit where results lie across.
-const EXCHANGED_BYTES: i64 = 64 << 10;
+pub(super) const EXCHANGED_BYTES: i64 = 64 << 10;
 
 /// What is done to memory, in the order in which it decides how a tile is spread.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,12 +99,8 @@ impl<'c> Assignment<'c> {
             tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(is_by_warpgroups);
         // In each round of a loop, few are stored sooner than all threads have exchanged them.
         let many = layout.values() * bytes >= WIDEST_ACCESS || loops_around(store).next().is_none();
-        let run = bytes_side_by_side(&tile, axis, vector).map_err(|message| (store, message))?;
-        let narrow = width * bytes <= NARROW_BYTES
-            && width < possible.min(vector)
-            && run < SECTOR
-            && room
-            && many;
+        let is_narrow = is_narrow(&tile, &reach).map_err(|message| (store, message))?;
+        let narrow = is_narrow && width < possible && room && many;
         // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
         // would write a part of many sectors.
         let scattered = vector * bytes <= NARROW_BYTES
@@ -148,8 +144,19 @@ impl<'c> Assignment<'c> {
     }
 }
 
+/// Whether threads have few neighbours of a tile with a layout, fewer than one access takes, and those of several do not make whole sectors.
+pub(super) fn is_narrow(tile: &TileType, reach: &Reach) -> Result<bool, String> {
+    let Reach { axis, vector, .. } = *reach;
+    let width = match &tile.layout {
+        Some(layout) => layout.neighbours(&tile.shape, axis)?,
+        None => return Ok(false),
+    };
+    let few = width * tile.elem.bytes() <= NARROW_BYTES && width < vector;
+    Ok(few && bytes_side_by_side(tile, axis, vector)? < SECTOR)
+}
+
 /// Whether an operation is a product of operands that warpgroups read from shared memory.
-fn is_by_warpgroups(op: &IrOp) -> bool {
+pub(super) fn is_by_warpgroups(op: &IrOp) -> bool {
     mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma))
 }
 

@@ -12,6 +12,7 @@
 mod accesses;
 mod by_itself;
 mod conversions;
+mod scatters;
 
 use accesses::accesses_of;
 use conversions::{convert_operand, convert_result};
@@ -41,6 +42,7 @@ use cutec_dialects::tile::{Recast, TileLayout};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
+use scatters::spread_anew;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
@@ -60,6 +62,12 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
             }
             return Ok(());
         }
+        let operations = checked_ops(function).map_err(failed)?;
+        let anew = spread_anew(context, &operations, &classes, &kernel.target).map_err(failed)?;
+        let classes = match anew {
+            true => LayoutClasses::of(function).map_err(failed)?,
+            false => classes,
+        };
         let mut assignment = Assignment::of(kernel, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
         let threads = assignment.threads / blocks_of_tile(function);
