@@ -168,10 +168,40 @@ class Product:
             self.body.append(f"{name}.tile(({self.bn}, {self.bm}), (COLUMN, tile.m)) = transpose({self.result}({value}));")
             self.checks.append(f"assert_close({name}[j, i], {element}, rtol = 0.03, atol = 0.03);")
             return
+        elif kind < 0.4:
+            self.store_slices(value, element)
+            return
+        elif kind < 0.5:
+            self.scatter(value, element)
+            return
         else:
             name = self.tensor("y", self.result, self.rng.random() < 0.2, mutable=True)
             self.body.append(f"{name}.tile({place}) = {self.result}({value});")
         self.checks.append(f"assert_close({name}[i, j], {element}, rtol = 0.03, atol = 0.03);")
+
+    def store_slices(self, value, element):
+        """To one or two slices of a tensor of three modes, as slices or by a reshape."""
+        name, own = f"y{len(self.params)}", self.result
+        self.params.append(f"{name}: mut tensor<{own}, (3, m, n)>")
+        self.data.append(f"var {name} = poison<{own}>(3, {self.m}, {self.n});")
+        tile = f"({self.bm}, {self.bn}), (tile.m, COLUMN)"
+        ways = [
+            lambda number, v: f"{name}[{number}, _, _].tile({tile}) = {own}({v});",
+            lambda number, v: f"{name}.tile((1, {self.bm}, {self.bn}), ({number}, tile.m, COLUMN)) = reshape({own}({v}), 1, {self.bm}, {self.bn});",
+        ]
+        for number in self.rng.sample(range(3), self.rng.choice([1, 2])):
+            self.body.append(self.rng.choice(ways)(number, f"({value}) * {number}.5"))
+            self.checks.append(f"assert_close({name}[{number}, i, j], {element} * {number}.5, rtol = 0.03, atol = 0.1);")
+
+    def scatter(self, value, element):
+        """Rows the other way round, of which some go nowhere."""
+        name, at, own = f"y{len(self.params)}", f"at{len(self.params)}", self.result
+        self.params += [f"{name}: mut tensor<{own}, (m, n)>", f"{at}: tensor<i32, m>"]
+        self.data += [f"var {name} = full<{own}>(1.0, {self.m}, {self.n});", f"var {at} = zeros<i32>({self.m});"]
+        self.data.append(f"{at}[i] = if i % 4 == 3 {{ -1 }} else {{ {self.m} - 1 - i }};")
+        rows = f"reshape({at}.tile({self.bm}, tile.m, fill = -1), {self.bm}, 1)"
+        self.body.append(f"{name}.scatter(({rows}, iota(1, {self.bn}) + COLUMN * {self.bn})) = {own}({value});")
+        self.checks.append(f"assert_close({name}[{self.m} - 1 - i, j], if i % 4 == 3 {{ 1.0 }} else {{ {element} }}, rtol = 0.03, atol = 0.03);")
 
     def text(self):
         self.result = self.rng.choice([self.type if self.type in SHORT else "f32", "f32", "f16"])

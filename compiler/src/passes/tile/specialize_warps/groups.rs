@@ -52,7 +52,7 @@ struct BufferOrder {
 pub(super) fn emit<'c>(
     emit: &mut Emit<'c>,
     results: &[StoredResult<'c>],
-    (loads, residual, rows): (
+    (loads, mut residual, mut rows): (
         &[PiecewiseLoad<'c>],
         Option<&Residual<'c>>,
         Option<&Rows<'c>>,
@@ -72,12 +72,14 @@ pub(super) fn emit<'c>(
             .iter()
             .position(|load| group.takes_pieces(load, loads));
         read.extend(load);
-        let reads = match (load, residual) {
-            (Some(load), _) => Reads::Stages(&loads[load], rings),
-            (None, Some(residual)) if group.takes(residual.load) => Reads::Buffers(residual),
-            (None, _) => match rows.filter(|rows| group.takes(rows.load())) {
-                Some(rows) => Reads::Rows(rows),
-                None => Reads::Nothing,
+        // What one group has read is gone for the next.
+        let from_buffers = |residual: &mut &Residual<'c>| group.takes(residual.load);
+        let from_rows = |rows: &mut &Rows<'c>| group.takes(rows.load());
+        let reads = match load {
+            Some(load) => Reads::Stages(&loads[load], rings),
+            None => match residual.take_if(from_buffers) {
+                Some(residual) => Reads::Buffers(residual),
+                None => (rows.take_if(from_rows)).map_or(Reads::Nothing, Reads::Rows),
             },
         };
         group.emit(emit, reads, order, threads)?;
