@@ -200,7 +200,7 @@ class Product:
         self.data += [f"var {name} = full<{own}>(1.0, {self.m}, {self.n});", f"var {at} = zeros<i32>({self.m});"]
         self.data.append(f"{at}[i] = if i % 4 == 3 {{ -1 }} else {{ {self.m} - 1 - i }};")
         rows = f"reshape({at}.tile({self.bm}, tile.m, fill = -1), {self.bm}, 1)"
-        self.body.append(f"{name}.scatter(({rows}, iota(1, {self.bn}) + COLUMN * {self.bn})) = {own}({value});")
+        self.body.append(f"{name}.scatter(({rows}, iota(1, {self.bn}) + (COLUMN) * {self.bn})) = {own}({value});")
         self.checks.append(f"assert_close({name}[{self.m} - 1 - i, j], if i % 4 == 3 {{ 1.0 }} else {{ {element} }}, rtol = 0.03, atol = 0.03);")
 
     def text(self):
