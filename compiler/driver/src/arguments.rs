@@ -641,11 +641,18 @@ fn emit_kinds() -> impl TypedValueParser<Value = Emission> {
 }
 
 /// What is wrong with a command line whose words stand where a file and a command cannot stand together: the first one
-/// was meant as a command, or there are two files.
+/// was meant as a command, or there are two files. Of a command its own words are right, and its options exclude each other.
 pub fn not_a_command(arguments: impl IntoIterator<Item = String>) -> Option<String> {
     let words = arguments.into_iter().filter(|word| !word.starts_with('-'));
     let words: Vec<String> = words.collect();
     let first = words.first()?;
+    let command = Arguments::command();
+    if command
+        .get_subcommands()
+        .any(|command| command.get_name() == first)
+    {
+        return None;
+    }
     Some(match (closest_command(first), words.get(1)) {
         (Some(command), _) => {
             format!("`{first}` is neither a command nor a source: did you mean `cutec {command}`?")
@@ -720,5 +727,6 @@ mod tests {
         assert!(
             said(&["--color=never", "a.cute", "b.cute"]).contains("found `a.cute` and `b.cute`")
         );
+        assert_eq!(said(&["layout", "--atom", "ldmatrix_x4", "(8,8)"]), "");
     }
 }

@@ -177,7 +177,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ExprKind::If(parts) => return self.if_flow(parts, rest, place, expr.span),
                 ExprKind::Block(block) => self.block(block, Place::INNER)?,
                 _ => {
-                    self.expr(expr)?;
+                    let value = self.expr(expr)?;
+                    self.check_called(&value, expr)?;
                     next
                 }
             },
@@ -210,6 +211,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             StmtKind::Error => return Err(Stop::Reported),
         };
         Ok((flow, false))
+    }
+
+    /// Reports a function that stands alone in a statement and is not called: it would do nothing.
+    fn check_called(&mut self, value: &Value<'c, 'a>, expr: &Expr) -> Result<()> {
+        if !matches!(value, Value::Builtin(_) | Value::Function(_)) {
+            return Ok(());
+        }
+        let text = self.text(expr.span);
+        let message = format!("{} is named here, and not called", value.describe());
+        let diagnostic = Diagnostic::error(codes::WRONG_TYPE, expr.span, message, "does nothing")
+            .with_help(format!("call it: `{text}()`"));
+        Err(self.report(diagnostic))
     }
 
     fn let_statement(&mut self, parts: &'a Let) -> Result<()> {

@@ -60,19 +60,18 @@ pub fn format(name: &str, text: &str) -> Result<String, Refused> {
             diagnostics,
         });
     }
+    // A file of another system keeps its line ends, those in comments, too.
+    let first = text.split_once('\n');
+    if first.is_some_and(|(first, _)| first.ends_with('\r')) {
+        let formatted = format(name, &text.replace("\r\n", "\n"))?;
+        return Ok(formatted.replace('\n', "\r\n"));
+    }
     let pieces = pieces::split(text);
     let structure = structure::find(&file, &pieces);
     let breaks = breaks::settle(&pieces, &structure);
-    let mut formatted = lines::lay_out(&pieces, &structure, breaks);
+    let formatted = lines::lay_out(&pieces, &structure, breaks);
     if meaning(&formatted) != meaning(text) {
         return Err(Refused::Unfaithful);
-    }
-    // A file of another system keeps its line ends.
-    if text
-        .split_once('\n')
-        .is_some_and(|(first, _)| first.ends_with('\r'))
-    {
-        formatted = formatted.replace('\n', "\r\n");
     }
     Ok(formatted)
 }

@@ -107,4 +107,6 @@ fn what_is_wrong_is_refused() {
         formatted("fn f() {\r\n1 }\r\n"),
         "fn f() {\r\n    1\r\n}\r\n"
     );
+    let commented = "fn f() {\r\n    /* a\r\n       b */\r\n    1\r\n}\r\n";
+    assert_eq!(formatted(commented), commented);
 }

@@ -4,7 +4,7 @@ use super::Fault;
 use super::schedule::Schedule;
 use super::warp::{Next, Warp};
 use crate::sim::error::ErrorKind;
-use crate::sim::isa::{Collective, ShuffleMode, VoteDst, VoteMode};
+use crate::sim::isa::{Collective, Instr, ShuffleMode, VoteDst, VoteMode};
 use crate::sim::lane::{Src, WARP, lanes};
 
 impl Warp {
@@ -44,6 +44,37 @@ impl Warp {
             0 => Ok(Ok(sets)),
             _ => Ok(Err(Next::Gather(mask, needed))),
         }
+    }
+
+    /// A shuffle reads lanes that execute it: what one gives that has left, or is no member, is undefined (PTX ISA 9.7.9.6).
+    pub(super) fn check_sources(
+        &self,
+        instr: &Instr,
+        kind: Collective,
+        mask: u32,
+    ) -> Result<(), Fault> {
+        let Collective::Shuffle { mode, b, c, .. } = kind else {
+            return Ok(());
+        };
+        let (b, c) = (self.registers.words_of(b), self.registers.words_of(c));
+        for lane in lanes(mask) {
+            let (source, _) = shuffle_source(mode, lane as u32, b[lane], c[lane]);
+            if mask >> source & 1 == 1 {
+                continue;
+            }
+            let why = match self.live >> source & 1 {
+                0 => "has left the kernel",
+                _ => "is no member",
+            };
+            let kind = ErrorKind::LaneDivergence {
+                instruction: instr.text.clone(),
+                needed: mask | 1 << source,
+                found: mask,
+                others: format!("lane {source}, which it reads, {why}"),
+            };
+            return Err(Fault::new(kind, lane as u32));
+        }
+        Ok(())
     }
 
     /// Executes a collective whose members are all in `mask`.

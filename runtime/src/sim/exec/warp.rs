@@ -525,6 +525,9 @@ impl Warp {
                         if let (Collective::Barrier, Some(races)) = (kind, &mut cta.races) {
                             races.meet(self.index, set);
                         }
+                        if cta.launch.options.checks {
+                            self.check_sources(instr, *kind, set)?;
+                        }
                         self.collective(&cta.schedule, *kind, set);
                     }
                 }

@@ -255,6 +255,24 @@ fn sync_instructions_wait_for_their_lanes() {
 }
 
 #[test]
+fn shuffles_read_lanes_that_are_there() {
+    // Lanes 0 to 15 are left: they may exchange among each other, and not read the others.
+    let body = "setp.ge.u32 %p1, %r90, 16;\n@%p1 exit;\nmov.b32 %r1, %r90;\n\
+        shfl.sync.bfly.b32 %r2, %r1, MASK, 31, -1;\nst.global.b32 [%rd92], %r2;";
+    let among = words(&body.replace("MASK", "1"), 32).unwrap();
+    assert_eq!(among[..4], [1, 0, 3, 2]);
+    let ErrorKind::LaneDivergence { found, others, .. } = fault(&body.replace("MASK", "16"), 32)
+    else {
+        panic!()
+    };
+    assert_eq!(found, 0xffff);
+    assert!(
+        others.contains("lane 16, which it reads, has left"),
+        "{others}"
+    );
+}
+
+#[test]
 fn matrix_instructions_need_the_whole_warp() {
     let body = ".shared .align 16 .b8 tile[128];\nLEAVE\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [tile];\nst.global.b32 [%rd92], %r1;";
     let left = body.replace("LEAVE", "setp.eq.u32 %p1, %r90, 3;\n@%p1 exit;");
