@@ -45,11 +45,27 @@ pub enum Refused {
     Unfaithful,
 }
 
-/// The text in the style of the language.
+/// How often a text is formatted anew until it stays as it is: comments of several lines that stand in lines with others move what is behind
+/// them, and that the comments in one column with it.
+const MOST: usize = 8;
+
+/// The text in the style of the language, which formatting leaves as it is.
 ///
 /// # Errors
 /// Where the text does not parse.
 pub fn format(name: &str, text: &str) -> Result<String, Refused> {
+    let mut formatted = format_once(name, text)?;
+    for _ in 0..MOST {
+        let again = format_once(name, &formatted)?;
+        if again == formatted {
+            break;
+        }
+        formatted = again;
+    }
+    Ok(formatted)
+}
+
+fn format_once(name: &str, text: &str) -> Result<String, Refused> {
     let mut sources = SourceMap::new();
     let id = sources.add(name, text);
     let mut diagnostics = Vec::new();
@@ -63,7 +79,7 @@ pub fn format(name: &str, text: &str) -> Result<String, Refused> {
     // A file of another system keeps its line ends, those in comments, too.
     let first = text.split_once('\n');
     if first.is_some_and(|(first, _)| first.ends_with('\r')) {
-        let formatted = format(name, &text.replace("\r\n", "\n"))?;
+        let formatted = format_once(name, &text.replace("\r\n", "\n"))?;
         return Ok(formatted.replace('\n', "\r\n"));
     }
     let pieces = pieces::split(text);

@@ -97,6 +97,13 @@ fn comments_stay() {
 }
 
 #[test]
+fn comments_of_several_lines_come_to_rest() {
+    let text = "kernel k(x: mut tensor<f32, n>)\nlaunch grid(1), block(32) {\n    if n > 3 { x[0] = abs(/* m\n    n */ x[2]); // e\n    } x[1] = 2.0; // f\n}\n";
+    let once = formatted(text);
+    assert_eq!(formatted(&once), once);
+}
+
+#[test]
 fn what_is_wrong_is_refused() {
     assert!(matches!(
         format("a.cute", "fn f( {"),
