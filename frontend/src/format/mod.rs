@@ -56,11 +56,10 @@ const MOST: usize = 8;
 pub fn format(name: &str, text: &str) -> Result<String, Refused> {
     let mut formatted = format_once(name, text)?;
     for _ in 0..MOST {
-        let again = format_once(name, &formatted)?;
-        if again == formatted {
-            break;
+        match format_once(name, &formatted) {
+            Ok(again) if again != formatted => formatted = again,
+            _ => break,
         }
-        formatted = again;
     }
     Ok(formatted)
 }
