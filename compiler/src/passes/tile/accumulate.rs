@@ -3,18 +3,19 @@
 //! Before: `%p = tile.dot %a, %b, %zeros`, and a map that adds `%p` to `%x`, of which the loop carries the sum. After: `tile.dot %a, %b, %x`. So
 //! `sums = sums * less + dot(a, b)` is as `sums *= less; sums += dot(a, b)`: the products have no registers beside the sums. Products of f8
 //! stay, whose sums tensor cores hold with fewer digits than f32: who adds them up by themselves may mean it.
-use super::types::{Failed, tile_of};
+use super::types::{Failed, is_zeros, tile_of};
 use crate::passes::ir_utils::{
-    blocks, defining_op, erase, is_unused, is_zero, move_before, operations, parent,
-    replace_all_uses, same_block, set_operand, users,
+    blocks, defining_op, erase, is_unused, move_before, operations, parent, replace_all_uses,
+    same_block, set_operand, users,
 };
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, ScfOp, TileOp, tile};
 use melior::ir::ValueLike;
 
-/// Lets products add to what loops carry.
-pub(super) fn accumulate<'c>(operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> {
+/// Lets products add to what loops carry; whether some do now that did not.
+pub(super) fn accumulate<'c>(operations: &[IrOp<'c>]) -> Result<bool, Failed<'c>> {
+    let mut found = false;
     for product in operations.iter().copied().filter_map(tile::Dot::of) {
         let dot = product.op();
         let factor = tile_of(dot, product.a())?.elem;
@@ -22,6 +23,7 @@ pub(super) fn accumulate<'c>(operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> 
         let Some((map, carried)) = sum_of(product).filter(|_| !is_f8) else {
             continue;
         };
+        found = true;
         let zeros = product.c();
         move_before(dot, map);
         set_operand(dot, 2, carried);
@@ -31,7 +33,7 @@ pub(super) fn accumulate<'c>(operations: &[IrOp<'c>]) -> Result<(), Failed<'c>> 
             erase(zeros);
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The map that adds a product of its own to what a loop carries, and that.
@@ -52,11 +54,6 @@ fn sum_of<'c>(product: tile::Dot<'c>) -> Option<(IrOp<'c>, IrValue<'c>)> {
         && same_block(dot, map)
         && other.r#type() == result.r#type();
     (fits && is_carried(map, other)).then_some((map, other))
-}
-
-fn is_zeros(tile: IrValue) -> bool {
-    let splat = defining_op(tile).and_then(tile::Splat::of);
-    splat.is_some_and(|splat| is_zero(splat.value()))
 }
 
 /// Whether the function of a map is the sum of its two elements.

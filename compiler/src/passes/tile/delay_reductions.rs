@@ -7,9 +7,9 @@
 //! has as many sums as before.
 //!
 //! The reduction in the loop has an element for each thread along the axis.
-use super::types::{Failed, differ_in_units, present, tile_of};
+use super::types::{Failed, differ_in_units, is_zeros, present, tile_of};
 use crate::passes::ir_utils::{
-    Kernel, blocks, collect_nested, defining_op, erase, for_each_kernel, is_zero, next_operation,
+    Kernel, blocks, collect_nested, defining_op, erase, for_each_kernel, next_operation,
     operations, replace_all_uses, set_operand, users_through, uses,
 };
 use crate::passes::{Reported, remark, report};
@@ -76,8 +76,7 @@ impl<'c> Sums<'c> {
             return Ok(None);
         };
         let begin = operands_of(of).nth(FIRST_OPERAND + number);
-        let splat = begin.and_then(tile::Splat::defining);
-        if splat.is_none_or(|splat| !is_zero(splat.value())) {
+        if !begin.is_some_and(is_zeros) {
             return Ok(None);
         }
         let body = blocks(of, 0).remove(0);

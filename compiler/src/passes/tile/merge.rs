@@ -6,8 +6,8 @@
 use super::issuable::read_only;
 use super::known_ops::checked_ops;
 use crate::passes::ir_utils::{
-    Kernel, block_of, blocks, collect_nested, erase, for_each_kernel, name_of, named_attributes,
-    operations, replace_all_uses, users,
+    Kernel, blocks, collect_nested, erase, for_each_kernel, name_of, named_attributes, operations,
+    replace_all_uses, same_block, users,
 };
 use crate::passes::{Reported, report};
 use cutec_dialects::builder::{
@@ -44,9 +44,8 @@ fn merge_gathers(function: IrOp) -> bool {
     });
     let mut kept: Vec<IrOp> = Vec::new();
     for map in &inside {
-        let same = |kept: &&IrOp| {
-            block_of(**kept) == block_of(*map) && are_equal(**kept, *map, &mut HashMap::new())
-        };
+        let same =
+            |kept: &&IrOp| same_block(**kept, *map) && are_equal(**kept, *map, &mut HashMap::new());
         match kept.iter().find(same) {
             Some(kept) => {
                 replace_all_uses(result_of(*map, 0), result_of(*kept, 0));
@@ -101,7 +100,8 @@ fn are_equal<'c>(one: IrOp<'c>, other: IrOp<'c>, same: &mut HashMap<usize, IrVal
     for region in 0..one.region_count() {
         let (first, second) = (blocks(one, region), blocks(other, region));
         let mut pairs = first.iter().zip(&second);
-        if first.len() != second.len() || !pairs.all(|(one, other)| same_block(*one, *other, same))
+        if first.len() != second.len()
+            || !pairs.all(|(one, other)| are_equal_blocks(*one, *other, same))
         {
             return false;
         }
@@ -110,7 +110,7 @@ fn are_equal<'c>(one: IrOp<'c>, other: IrOp<'c>, same: &mut HashMap<usize, IrVal
     true
 }
 
-fn same_block<'c>(
+fn are_equal_blocks<'c>(
     one: IrBlock<'c>,
     other: IrBlock<'c>,
     same: &mut HashMap<usize, IrValue<'c>>,

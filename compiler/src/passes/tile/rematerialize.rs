@@ -118,13 +118,9 @@ impl<'c> Rematerialization<'c> {
             .filter(|_| self.ends(view, at))
     }
 
-    /// The loads of single numbers of which a value is computed in another iteration, beside the index of the loop and what is outside; `None`
-    /// where it is computed of anything else.
-    pub fn numbers_to_compute(self, value: IrValue<'c>) -> Option<Vec<IrOp<'c>>> {
-        self.numbers_of(vec![value])
-    }
-
-    fn numbers_of(self, values: Vec<IrValue<'c>>) -> Option<Vec<IrOp<'c>>> {
+    /// The loads of single numbers of which values are computed in another iteration, beside the index of the loop and what is outside; `None`
+    /// where they are computed of anything else.
+    pub fn numbers_of(self, values: Vec<IrValue<'c>>) -> Option<Vec<IrOp<'c>>> {
         self.computed_of(values, &[argument_of(self.body, 0)], |op| {
             self.is_number(op)
         })
@@ -179,7 +175,16 @@ impl<'c> Rematerialization<'c> {
         let mut at = values
             .map(|value| self.for_index(ir, *value, index, clones))
             .collect::<Result<Vec<_>, _>>()?;
-        self.guard(ir, old, extent, (index, upper), strict, &mut at);
+        // It may be negative or within the view; from an offset on, nothing is read before the view either.
+        let mut counted = (0..at.len()).filter(|axis| !old.is_offset(*axis));
+        if counted.all(|axis| self.grows(old.values[axis])) && !strict {
+            return Ok(at);
+        }
+        if let Some(axis) = outside::axis_of(old) {
+            let less = [("predicate", ir.i64(2))];
+            let there = ir.value(ArithOp::Cmpi, &[index, upper], &less, ir.ty("i1"));
+            at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
+        }
         Ok(at)
     }
 
@@ -226,30 +231,6 @@ impl<'c> Rematerialization<'c> {
         let clone = result_of(again, 0);
         clones.insert(value_key(value), clone);
         Ok(clone)
-    }
-
-    /// Puts the coordinate of an iteration beyond the last one outside of the view, where it may be negative or
-    /// within the view; from an offset on, nothing is read before the view either.
-    fn guard(
-        self,
-        ir: &OpBuilder<'c>,
-        old: &Coordinate<'c>,
-        extent: impl Fn(usize) -> Option<i64>,
-        (index, upper): (IrValue<'c>, IrValue<'c>),
-        strict: bool,
-        at: &mut [IrValue<'c>],
-    ) {
-        let counted: Vec<usize> = (0..at.len()).filter(|axis| !old.is_offset(*axis)).collect();
-        let grows = counted.iter().all(|axis| self.grows(old.values[*axis]));
-        if grows && !strict {
-            return;
-        }
-        let Some(axis) = outside::axis_of(old) else {
-            return;
-        };
-        let less = [("predicate", ir.i64(2))];
-        let there = ir.value(ArithOp::Cmpi, &[index, upper], &less, ir.ty("i1"));
-        at[axis] = outside::unless(ir, there, (old, axis), extent(axis).unwrap_or(1), at[axis]);
     }
 
     /// Whether a coordinate is the same in each iteration, or never negative where it was not, and grows with the index up to a bound: beyond

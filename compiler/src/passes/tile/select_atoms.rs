@@ -68,8 +68,10 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             target,
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
-        accumulate(&checked_ops(function).map_err(failed)?).map_err(failed)?;
         let mut operations = checked_ops(function).map_err(failed)?;
+        if accumulate(&operations).map_err(failed)? {
+            operations = checked_ops(function).map_err(failed)?;
+        }
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
         let mut mapped = MappedLoads::all(context, function, &operations, &target);
         operations.retain(|op| TileOp::Dot.is(*op));

@@ -1,6 +1,6 @@
 //! What the types and attributes of operations on tiles say.
 use super::slices;
-use crate::passes::ir_utils::{defining_op, operand_value, string_attribute, uses};
+use crate::passes::ir_utils::{defining_op, is_zero, operand_value, string_attribute, uses};
 use cutec_dialects::atoms::{CopyAtom, Place};
 use cutec_dialects::builder::{
     IrOp, IrValue, integer_array, integer_value, operands_of, result_of,
@@ -31,6 +31,11 @@ pub(super) fn tile_of<'c>(op: IrOp<'c>, value: IrValue<'c>) -> Result<TileType, 
         Some(Err(message)) => Err((op, message)),
         None => Err((op, format!("expects a tile, but got {}", value.r#type()))),
     }
+}
+
+/// Whether a tile is the number 0 for all elements.
+pub(super) fn is_zeros(tile: IrValue) -> bool {
+    tile::Splat::defining(tile).is_some_and(|splat| is_zero(splat.value()))
 }
 
 /// An operand that the operation must have.

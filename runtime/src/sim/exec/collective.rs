@@ -46,39 +46,14 @@ impl Warp {
         }
     }
 
-    /// A shuffle reads lanes that execute it: what one gives that has left, or is no member, is undefined (PTX ISA 9.7.9.6).
-    pub(super) fn check_sources(
-        &self,
-        instr: &Instr,
+    /// Executes a collective whose members are all in `mask`. Returns the first lane of a shuffle that reads one which does not execute it, and that.
+    pub(super) fn collective(
+        &mut self,
+        schedule: &Schedule,
         kind: Collective,
         mask: u32,
-    ) -> Result<(), Fault> {
-        let Collective::Shuffle { mode, b, c, .. } = kind else {
-            return Ok(());
-        };
-        let (b, c) = (self.registers.words_of(b), self.registers.words_of(c));
-        for lane in lanes(mask) {
-            let (source, _) = shuffle_source(mode, lane as u32, b[lane], c[lane]);
-            if mask >> source & 1 == 1 {
-                continue;
-            }
-            let why = match self.live >> source & 1 {
-                0 => "has left the kernel",
-                _ => "is no member",
-            };
-            let kind = ErrorKind::LaneDivergence {
-                instruction: instr.text.clone(),
-                needed: mask | 1 << source,
-                found: mask,
-                others: format!("lane {source}, which it reads, {why}"),
-            };
-            return Err(Fault::new(kind, lane as u32));
-        }
-        Ok(())
-    }
-
-    /// Executes a collective whose members are all in `mask`.
-    pub(super) fn collective(&mut self, schedule: &Schedule, kind: Collective, mask: u32) {
+    ) -> Option<(usize, u32)> {
+        let mut lost = None;
         match kind {
             Collective::Shuffle {
                 mode,
@@ -97,6 +72,9 @@ impl Warp {
                 let mut in_range = 0;
                 for lane in lanes(mask) {
                     let (source, valid) = shuffle_source(mode, lane as u32, b[lane], c[lane]);
+                    if mask >> source & 1 == 0 {
+                        lost.get_or_insert((lane, source));
+                    }
                     in_range |= u32::from(valid) << lane;
                     values[lane] = a[source as usize];
                 }
@@ -164,6 +142,22 @@ impl Warp {
             // It computes nothing.
             Collective::Barrier => {}
         }
+        lost
+    }
+
+    /// What a lane gets of one that has left, or is no member, is undefined (PTX ISA 9.7.9.6).
+    pub(super) fn lost(&self, instr: &Instr, mask: u32, (lane, source): (usize, u32)) -> Fault {
+        let why = match self.live >> source & 1 {
+            0 => "has left the kernel",
+            _ => "is no member",
+        };
+        let kind = ErrorKind::LaneDivergence {
+            instruction: instr.text.clone(),
+            needed: mask | 1 << source,
+            found: mask,
+            others: format!("lane {source}, which it reads, {why}"),
+        };
+        Fault::new(kind, lane as u32)
     }
 }
 

@@ -525,10 +525,10 @@ impl Warp {
                         if let (Collective::Barrier, Some(races)) = (kind, &mut cta.races) {
                             races.meet(self.index, set);
                         }
-                        if cta.launch.options.checks {
-                            self.check_sources(instr, *kind, set)?;
+                        let lost = self.collective(&cta.schedule, *kind, set);
+                        if let (true, Some(lost)) = (cta.launch.options.checks, lost) {
+                            return Err(self.lost(instr, set, lost));
                         }
-                        self.collective(&cta.schedule, *kind, set);
                     }
                 }
                 Err(next) => return Ok(next),

@@ -62,12 +62,6 @@ pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
             }
             return Ok(());
         }
-        let operations = checked_ops(function).map_err(failed)?;
-        let anew = spread_anew(context, &operations, &classes, &kernel.target).map_err(failed)?;
-        let classes = match anew {
-            true => LayoutClasses::of(function).map_err(failed)?,
-            false => classes,
-        };
         let mut assignment = Assignment::of(kernel, classes).map_err(failed)?;
         assignment.choose().map_err(failed)?;
         let threads = assignment.threads / blocks_of_tile(function);
@@ -93,13 +87,17 @@ struct Assignment<'c> {
 }
 
 impl<'c> Assignment<'c> {
-    fn of(kernel: Kernel<'c>, classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
+    fn of(kernel: Kernel<'c>, mut classes: LayoutClasses<'c>) -> Result<Self, Failed<'c>> {
         let Kernel {
             context,
             function,
             target,
         } = kernel;
-        let operations = checked_ops(function)?;
+        let mut operations = checked_ops(function)?;
+        if spread_anew(context, &operations, &classes, &target)? {
+            classes = LayoutClasses::of(function)?;
+            operations = checked_ops(function)?;
+        }
         shifts::find(context, function, &operations);
         let blocks = blocks_of_tile(function);
         if let Some(dot) = operations.iter().find(|op| TileOp::Dot.is(**op))

@@ -11,7 +11,7 @@ use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{block_of, present, string_attribute};
 use crate::passes::said::say;
-use cutec_dialects::builder::{IrOp, IrValue, value_key};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::SemError;
@@ -20,6 +20,14 @@ use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TupleKind, Val};
 use cutec_layout::{Tree, Width};
 use melior::ir::{Type, operation::OperationLike};
+
+/// A tile that was written to a buffer, to be gathered from by operations of its block.
+pub(super) struct Gathered<'c> {
+    block: IrBlock<'c>,
+    vector: IrValue<'c>,
+    scratch: Scratch,
+    buffer: IrValue<'c>,
+}
 
 impl<'c> Partition<'c> {
     /// The elements of a tile at indices: the whole tile is written to shared memory, and each thread reads what it is
@@ -63,11 +71,11 @@ impl<'c> Partition<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let (scratch, fast) = buffer(from, to)?;
         // The tile that was written last, in this block, is still there.
-        let here = (block_of(op).to_raw().ptr as usize, value_key(vector));
-        if let Some((_, _, buffer)) = (self.gathered.as_ref())
-            .filter(|(written, known, _)| *written == here && *known == scratch)
+        let block = block_of(op);
+        if let Some(known) = &self.gathered
+            && (known.block, known.vector, &known.scratch) == (block, vector, &scratch)
         {
-            return Ok(*buffer);
+            return Ok(known.buffer);
         }
         let buffer = self.scratch(op, scratch.clone())?;
         // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
@@ -79,7 +87,12 @@ impl<'c> Partition<'c> {
         let part = self.partition(buffer, None, fast, from)?;
         self.once(from, |this| this.copy(&part, fragment, from, Way::Store))?;
         self.barrier();
-        self.gathered = Some((here, scratch, buffer));
+        self.gathered = Some(Gathered {
+            block,
+            vector,
+            scratch,
+            buffer,
+        });
         Ok(buffer)
     }
 

@@ -159,8 +159,8 @@ struct Partition<'c> {
     /// What was loaded of tiles that overlap, by the number of these.
     overlaps: HashMap<i64, Overlap<'c>>,
     scratch: Vec<(Scratch, IrValue<'c>)>,
-    /// The tile that was written last to be gathered from, with its block, and the buffer that has it.
-    gathered: Option<((usize, usize), Scratch, IrValue<'c>)>,
+    /// The tile that was written last to be gathered from.
+    gathered: Option<gather::Gathered<'c>>,
 }
 
 /// Registers that a thread of a kernel of `wgmma` has beside the tiles which it holds.

@@ -75,7 +75,7 @@ fn begin_or_why_not<'c>(
     }
     let taken = operand(branch, 0).map_err(|error| (branch, error.to_string()))?;
     let knows = Rematerialization { body };
-    let Some(axis) = outside::axis_of(&at).filter(|_| knows.numbers_to_compute(taken).is_some())
+    let Some(axis) = outside::axis_of(&at).filter(|_| knows.numbers_of(vec![taken]).is_some())
     else {
         return Ok(Some("only its round knows whether it is taken"));
     };

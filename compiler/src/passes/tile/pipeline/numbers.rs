@@ -2,16 +2,14 @@
 //!
 //! What begins a tile iterations ahead has to have them. So each is loaded one iteration before it is needed there, and the loop carries it.
 use crate::passes::cmpi::{LESS, cmpi};
-use crate::passes::ir_utils::{clone, set_operand};
 use crate::passes::tile::rematerialize::{Bounds, Rematerialization};
 use crate::passes::tile::types::Failed;
 use cutec_dialects::builder::{
-    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of, operation_key,
-    region_with_block, result_of, results_of, value_key,
+    Insertion, IrBlock, IrOp, IrValue, OpBuilder, argument_of, operation_key, region_with_block,
+    result_of, results_of, value_key,
 };
 use cutec_dialects::ops::ScfOp;
 use melior::ir::ValueLike;
-use melior::ir::operation::OperationLike;
 use std::collections::{HashMap, HashSet};
 
 /// The loads of a loop, each once.
@@ -40,7 +38,7 @@ impl<'c> Numbers<'c> {
         if self.loads.is_empty() {
             return Ok(Vec::new());
         }
-        let around = (ir.insertion, ir.location);
+        let around = ir.insertion;
         let repeat = Rematerialization { body: self.body };
         let there = cmpi(ir, LESS, index, upper);
         let types = self.loads.iter().map(|load| result_of(*load, 0).r#type());
@@ -49,22 +47,14 @@ impl<'c> Numbers<'c> {
         ir.insertion = Insertion::End(block);
         let (mut loaded, mut clones) = (Vec::new(), HashMap::new());
         for load in &self.loads {
-            ir.location = load.location();
-            let operands =
-                operands_of(*load).map(|operand| repeat.for_index(ir, operand, index, &mut clones));
-            let operands: Vec<IrValue> = operands.collect::<Result<_, _>>()?;
-            let again = ir.insert(clone(*load));
-            for (at, operand) in operands.into_iter().enumerate() {
-                set_operand(again, at, operand);
-            }
-            loaded.push(result_of(again, 0));
+            loaded.push(repeat.for_index(ir, result_of(*load, 0), index, &mut clones)?);
         }
         ir.op(ScfOp::Yield, &loaded, &[], &[]);
         let (beyond, block) = region_with_block(&[]);
         ir.insertion = Insertion::End(block);
         let zeros: Vec<IrValue> = types.iter().map(|ty| ir.constant_of(0, *ty)).collect();
         ir.op(ScfOp::Yield, &zeros, &[], &[]);
-        (ir.insertion, ir.location) = around;
+        ir.insertion = around;
         let branch = ir.op_with_regions(ScfOp::If, &[there], &[], &types, vec![inside, beyond]);
         Ok(results_of(branch).collect())
     }
