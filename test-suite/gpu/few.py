@@ -63,6 +63,25 @@ def attention(t, batch, heads, s, h=16, d=128):
     return operands, exact, sum(x.numel() * x.element_size() for x in operands[1:5])
 
 
+def in_pages(operands, exact, page=64):
+    """The same operands with keys and values in pages that lie anywhere, and what the attention over them computes."""
+    q, k, of_keys, v, of_values, o, scale = operands
+    batch, heads, s = of_keys.shape
+    pages = batch * s // page
+    table = torch.randperm(pages, device="cuda").to(torch.int32)
+
+    def scattered(x):
+        # Of bytes, for indices do not know the types of 8 bits.
+        cut = x.view(torch.uint8).reshape(batch, heads, s // page, page, -1).transpose(1, 2).reshape(pages, heads, page, -1)
+        new = torch.empty_like(cut)
+        new[table.long()] = cut
+        return new.view(x.dtype).reshape(pages, heads, page, *x.shape[3:])
+
+    lengths = torch.full((batch,), s, dtype=torch.int32, device="cuda")
+    return ((q, *map(scattered, (k, of_keys, v, of_values)), table.reshape(batch, -1), lengths, o, scale),
+            lambda *_: exact(*operands))
+
+
 def launches(kernel, every, exact):
     """Launches of a kernel with each set of operands, and its error with the first."""
     kernel(*every[0])
@@ -121,6 +140,9 @@ def main():
                 continue
             operands, exact, moved = attention(t, batch, 8, s)
             rows.append(measured(what, module.decode, {"t": t}, [operands], exact, moved, arguments.search, {}))
+            paged, of_dense = in_pages(operands, exact)
+            whole, _ = launches(module.decode.specialize(t=t), [operands], exact)
+            rows.append(measured(f"{what} in pages", module.paged, {"t": t}, [paged], of_dense, moved, arguments.search, {"whole": whole}))
     save(rows, arguments.json)
     return int(any(not row["error"] <= MOST for row in rows))
 
