@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The kernels of examples/sequence against PyTorch, eager and compiled, and against copies of as many bytes, on a Hopper GPU.
+"""The kernels of examples/sequence, and examples/tile_scan.cute, against PyTorch, eager and compiled, and against copies of as many bytes, on a Hopper GPU.
 
     pip install target/wheels/cutec-*.whl
     test-suite/gpu/sequence.py [--source examples/sequence] [--only TEXT] [--quick] [--compiled] [--json FILE]
@@ -419,6 +419,32 @@ def mamba2(folder: pathlib.Path, batches: int, length: int, heads: int):
     return Case(f"Mamba-2 SSD {batches} × {length} × {heads} × {p}, states of {n}", moved, "GB/s", ours, theirs, error, 3e-2)
 
 
+def selective_scan(folder: pathlib.Path, batches: int, length: int, channels: int):
+    """At the tile level; PyTorch has nothing that computes it but step by step."""
+    module = cutec.load(folder.parent / "tile_scan.cute")
+    n = 16
+    x, delta, z = (normal(batches, length, channels) for _ in range(3))
+    b, read = (normal(batches, length, n) for _ in range(2))
+    a, d = -torch.rand(channels, n, device="cuda") * 15 - 1, torch.randn(channels, device="cuda")
+    y, state = torch.empty_like(x), empty(batches, channels, n)
+    moved = 2.0 * (4 * x.numel() + 2 * b.numel()) + 4.0 * (state.numel() + a.numel())
+    h, exact = torch.zeros(batches, channels, n, dtype=torch.float64, device="cuda"), torch.empty_like(x, dtype=torch.float64)
+    for t in range(length):
+        step = F.softplus(delta[:, t].double())[:, :, None]
+        h = torch.exp(step * a.double()) * h + step * x[:, t, :, None].double() * b[:, t, None].double()
+        out = (h * read[:, t, None].double()).sum(2) + d.double() * x[:, t].double()
+        exact[:, t] = out * F.silu(z[:, t].double())
+    ours, error = {}, 0.0
+    for rows, side in [(32, 8), (32, 4), (16, 8), (16, 16), (64, 8), (64, 4)]:
+        scan = module.tile_selective_scan.specialize(rows=rows, channels=side)
+        y.fill_(float("nan"))
+        launch = functools.partial(scan, x, delta, a, b, read, d, z, y, state)
+        launch()
+        error = max(error, worst(y, exact), worst(state, h))
+        ours[f"tiles of {rows} × {side}"] = [launch]
+    return Case(f"selective scan {batches} × {length} × {channels}, {n} states", moved, "GB/s", ours, {"copy": copies(moved, 2)}, error, 3e-2)
+
+
 def linear_attention(folder: pathlib.Path, batches: int, length: int, heads: int):
     module = cutec.load(folder / "linear_attention.cute")
     d = 128
@@ -672,6 +698,8 @@ def cases(folder: pathlib.Path):
     yield "rotary append", functools.partial(rotary, folder, 8192, 32, True)
     for batches, length, heads in ((8, 4096, 80), (1, 16384, 80)):
         yield f"Mamba-2 {batches} × {length}", functools.partial(mamba2, folder, batches, length, heads)
+    for batches, length, channels in ((8, 4096, 4096), (1, 4096, 4096)):
+        yield f"selective scan {batches} × {length}", functools.partial(selective_scan, folder, batches, length, channels)
     yield "linear attention", functools.partial(linear_attention, folder, 8, 4096, 16)
     for d, biased in ((128, False), (128, True), (64, False), (64, True)):
         yield f"HSTU {d}", functools.partial(hstu, folder, [4096] * 8, 8, d, biased)

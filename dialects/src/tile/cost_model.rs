@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | threads of a block without products, vectors of a thread | `warps(n)` | [`threads_of_memory`] |
 //! | how a row is shared that a loop reduces | | [`ReducedRow`] |
+//! | whether a tile that is repeated is computed once, or by each thread that has it | | [`RepeatedTile`] |
 //! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
 //! | whether two warpgroups have tiles of their own and take turns | `pingpong()`, `pingpong(false)` | [`TilesInTurn`] |
@@ -117,6 +118,63 @@ impl ReducedRow {
         // All threads have something.
         let sharing = sharing.max(threads / (1 << rows.ilog2()));
         Some((vector, sharing))
+    }
+}
+
+/// What a thread does for a tile, in instructions; one that loads or reads waits for its turn.
+pub struct Work;
+
+impl Work {
+    /// A load, of an element or of neighbours, with its address and its condition.
+    const LOAD: i64 = 6;
+    /// A further row that a warp reads a part of: memory looks for one after the other.
+    const ROW: i64 = 4;
+    /// An access to shared memory.
+    const SHARED: i64 = 4;
+    /// Threads wait for each other.
+    const BARRIER: i64 = 32;
+    /// Rounds of a loop.
+    const ROUNDS: i64 = 8;
+    /// Loops in each other that count.
+    const LOOPS: u32 = 4;
+
+    /// How often something is done that stands in so many loops.
+    pub fn rounds(loops: u32) -> i64 {
+        Work::ROUNDS.pow(loops.min(Work::LOOPS))
+    }
+
+    /// A load of which a warp reads parts of so many rows.
+    pub fn load(rows: i64) -> i64 {
+        Work::LOAD + Work::ROW * (rows - 1)
+    }
+}
+
+/// A tile that is repeated to a larger one, or left by a reduction of it, where it follows from how that one is spread: several threads have the
+/// same elements ("Scans of states").
+#[derive(Clone, Copy, Debug)]
+pub struct RepeatedTile {
+    /// Elements of a thread.
+    pub held: i64,
+    /// Elements of a thread where no two have the same.
+    pub evenly: i64,
+    /// What those cost it.
+    pub work: i64,
+    /// How often it would be spread anew, if it did not follow.
+    pub conversions: i64,
+}
+
+impl RepeatedTile {
+    /// Whether threads have more than their share.
+    pub fn is_repeated(self) -> bool {
+        self.held > self.evenly
+    }
+
+    /// Whether to compute each element once, and to tell the others by shared memory, is less work.
+    pub fn is_rather_shared(self) -> bool {
+        let saved = self.work - self.work * self.evenly / self.held;
+        // Threads read two neighbours at once.
+        let conversion = Work::BARRIER + Work::SHARED * (self.held + self.evenly) / 2;
+        saved > self.conversions * conversion
     }
 }
 

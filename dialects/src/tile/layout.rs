@@ -148,6 +148,42 @@ impl TileLayout {
         Ok(TileLayout::of_modes(&threads, &values, to))
     }
 
+    /// Of what is left of a tile of layout `whole` by a reduction, which several threads hold: each of those among the first `lanes` that the reduction
+    /// brought together holds a part of it instead, the last of its values first, as far as they can be halved.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn parted(
+        &self,
+        to: &[i64],
+        (whole, shape): (&Self, &[i64]),
+        lanes: i64,
+    ) -> Result<Self, String> {
+        let (before, left) = (whole.thread_modes(shape)?, self.thread_modes(to)?);
+        let mut values = self.value_modes(to)?;
+        let (mut threads, mut first) = (Vec::new(), 1);
+        for (mode, mut left) in before.iter().zip(left) {
+            let mut among = match mode.along.is_some() && left.along.is_none() && first < lanes {
+                true => left.extent.min(lanes / first),
+                false => 1,
+            };
+            first *= left.extent;
+            while among % 2 == 0
+                && let Some(half) = values.iter_mut().rev().find(|value| value.extent % 2 == 0)
+            {
+                half.extent /= 2;
+                let along = half.along.map(|(axis, step)| (axis, step * half.extent));
+                threads.push(Mode { extent: 2, along });
+                left.extent /= 2;
+                among /= 2;
+            }
+            threads.push(left);
+        }
+        threads.retain(|mode| mode.extent > 1);
+        values.retain(|mode| mode.extent > 1);
+        Ok(TileLayout::of_modes(&threads, &values, to))
+    }
+
     /// What each thread has along an axis as one element: the shape with as many there as threads that share the axis, and their layout; `None` where
     /// what they have there is not theirs alone.
     pub fn of_each_thread(&self, shape: &[i64], axis: usize) -> Option<(Vec<i64>, Self)> {
@@ -542,6 +578,7 @@ fn along_axes(mut extent: i64, mut stride: i64, shape: &[i64]) -> Option<Vec<Mod
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cutec_layout::algebra::offset_at;
 
     fn layout(text: &str) -> TileLayout {
         TileLayout::new(parse_layout(text).expect("a layout")).expect("a tile layout")
@@ -647,6 +684,52 @@ mod tests {
         let rows = TileLayout::blocked(&[8, 64], 1, 4, 32);
         assert_eq!(rows.side_by_side(&[8, 64], 1, 4), Ok(64));
         assert_eq!(rows.side_by_side(&[8, 64], 1, 2), Ok(2));
+    }
+
+    #[test]
+    fn what_is_parted_is_held_by_the_threads_that_had_all_of_it() {
+        let shape = [32, 8, 16];
+        let to = [32, 8, 1];
+        for whole in [
+            "((16,8),(32)):((256,32),(1))",
+            "((4,8,4),(4,8)):((1024,32,1),(256,4))",
+            "((2,3,8,8),(32)):((256,0,512,32),(1))",
+            "((8,4,4),(4,8)):((32,256,1024),(1,4))",
+        ] {
+            let whole = layout(whole);
+            let in_all = whole.reduced(&shape, &to).expect("a layout");
+            let parted = in_all.parted(&to, (&whole, &shape), 32).expect("a layout");
+            assert_eq!(parted.threads(), in_all.threads());
+            let held = |of: &TileLayout, thread: i64| -> Vec<i64> {
+                let values = 0..of.values();
+                let at = |value| {
+                    let coord = Tree::Node(
+                        [thread, value]
+                            .map(|of| Tree::Leaf(Int::Static(of)))
+                            .to_vec(),
+                    );
+                    let offset = offset_at(&coord, of.tv()).ok();
+                    offset
+                        .and_then(|offset| offset.as_static())
+                        .expect("static")
+                };
+                values.map(at).collect()
+            };
+            let mut found = vec![0; 32 * 8];
+            for thread in 0..parted.threads() {
+                let all = held(&in_all, thread);
+                for element in held(&parted, thread) {
+                    assert!(all.contains(&element));
+                    found[element as usize] += 1;
+                }
+            }
+            // As often as threads are left that have the same.
+            let holders = parted.threads() * parted.values() / (32 * 8);
+            assert!(
+                found.iter().all(|found| *found == holders),
+                "{parted:?}: {found:?}"
+            );
+        }
     }
 
     #[test]

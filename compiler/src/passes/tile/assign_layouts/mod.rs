@@ -13,6 +13,7 @@ mod accesses;
 mod by_itself;
 mod conversions;
 mod scatters;
+mod shared_work;
 
 use accesses::accesses_of;
 use conversions::{convert_operand, convert_result};
@@ -295,7 +296,14 @@ impl<'c> Assignment<'c> {
             if self.turned_in_memory(op, known, wanted) || self.is_reduced_inside(op, wanted) {
                 continue;
             }
-            if let Some(layout) = seen_from(op, known, layout, wanted)? {
+            let Some(layout) = seen_from(op, known, layout, wanted)? else {
+                continue;
+            };
+            let repeats = matches!(
+                TileOp::of(op),
+                Some(TileOp::Broadcast | TileOp::Reduce | TileOp::Fold)
+            );
+            if !repeats || !self.is_rather_shared(wanted, &tile_of(op, wanted)?, &layout) {
                 self.assign(wanted, layout);
             }
         }
@@ -416,6 +424,7 @@ impl<'c> Assignment<'c> {
                     let [input, result] = present(*op, sides_of(*op))?;
                     match follows(*op, input, result)? {
                         Some(given) => {
+                            let given = told_by_halves(*op, [input, result], given)?;
                             for index in 0..op.result_count() {
                                 convert_result(context, *op, index, given.clone())?;
                             }
@@ -494,6 +503,22 @@ fn seen_from<'c>(
         _ => layout.reduced(&from.shape, &to.shape).map(Some),
     };
     result.map_err(|message| (op, message))
+}
+
+/// How a reduction leaves what is spread anew behind it: each lane with a part, where all that share the axis would have the same.
+fn told_by_halves<'c>(
+    op: IrOp<'c>,
+    [input, result]: [IrValue<'c>; 2],
+    in_all: TileLayout,
+) -> Result<TileLayout, Failed<'c>> {
+    let (from, to) = (tile_of(op, input)?, tile_of(op, result)?);
+    match &from.layout {
+        Some(whole) if TileOp::Reduce.is(op) && to.layout.as_ref() != Some(&in_all) => {
+            let parted = in_all.parted(&to.shape, (whole, &from.shape), WARP);
+            parted.map_err(|message| (op, message))
+        }
+        _ => Ok(in_all),
+    }
 }
 
 /// As [`seen_from`], from a type that has its layout.

@@ -1,4 +1,7 @@
 //! Reductions along an axis: over the values of a thread, the lanes of a warp, the warps of a block, the blocks of a cluster.
+//!
+//! What is left is in all lanes that share the axis, or each of these has a part of it: then each step among them tells, and combines, half of what
+//! the step before did.
 use super::super::emits::Emits;
 use super::exchange::Among;
 use super::place::value_places;
@@ -6,7 +9,7 @@ use super::scratch::{Scratch, Through, carried};
 use super::shuffle::BUTTERFLY;
 use super::summands::Summands;
 use super::{Partition, Spread};
-use crate::passes::cmpi::{BELOW, cmpi};
+use crate::passes::cmpi::{BELOW, NOT_EQUAL, cmpi};
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
 use crate::passes::remark;
@@ -18,6 +21,8 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::WARP;
 use cutec_dialects::tile::Mode;
 use cutec_layout::{AnyLayout, Layout};
+use melior::ir::Type;
+use std::collections::HashMap;
 
 /// How many parts a thread reads at most to combine what it needs. Of more each thread combines some rows for all: that takes another barrier, and
 /// ever fewer reads, as many threads need the same.
@@ -36,7 +41,8 @@ impl<'c> Partition<'c> {
             let numbers = self.within_thread(&mut summands, (&from, to), axis, (elem, combine))?;
             return Ok(self.gather(&numbers, self.ir.number_type(elem)));
         }
-        let mut numbers = match self.is_of_scores(op, &from, to) {
+        let in_all = as_in_all(&from, to)?.layout == to.layout;
+        let mut numbers = match in_all && self.is_of_scores(op, &from, to) {
             true => {
                 remark(
                     self.ir.location,
@@ -70,7 +76,7 @@ impl<'c> Partition<'c> {
         }
     }
 
-    /// What a warp holds, combined: in each thread a number for each value that is left, as what it is carried as.
+    /// What a warp holds, combined: in each thread a number for each value that is left to it, as what it is carried as.
     pub(super) fn within_warp(
         &mut self,
         summands: &mut Summands<'c>,
@@ -78,17 +84,23 @@ impl<'c> Partition<'c> {
         axis: usize,
         (elem, combine): (Elem, ArithOp),
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        let mut numbers = self.within_thread(summands, (from, to), axis, (elem, combine))?;
+        let left = as_in_all(from, to)?;
+        let mut numbers = self.within_thread(summands, (from, &left), axis, (elem, combine))?;
         let wide = carried(elem);
         if wide != elem {
             self.each(&mut numbers, ArithOp::Extui, wide);
         }
+        let mut parts = Parts {
+            places: places(&left, 0..to.tile.shape.len())?,
+            numbers,
+        };
         for (before, end) in threads_along(from, axis)? {
             if end.min(WARP) > before {
-                self.across_lanes(&mut numbers, wide, before, end.min(WARP), combine)?;
+                let lanes = (before, end.min(WARP));
+                self.across_lanes(&mut parts, to, lanes, (wide, combine))?;
             }
         }
-        Ok(numbers)
+        Ok(parts.numbers)
     }
 
     /// What a thread holds, combined: a number for each value that is left.
@@ -99,16 +111,8 @@ impl<'c> Partition<'c> {
         axis: usize,
         (elem, combine): (Elem, ArithOp),
     ) -> Result<Vec<IrValue<'c>>, SemError> {
-        let others: Vec<usize> = (0..from.tile.shape.len())
-            .filter(|other| *other != axis)
-            .collect();
-        let places = |spread: &Spread| -> Result<Vec<Vec<i64>>, SemError> {
-            let along = others.iter().map(|axis| value_places(spread, *axis));
-            let along: Vec<Vec<i64>> = along.collect::<Result<_, _>>()?;
-            let of = |value: usize| along.iter().map(|places| places[value]).collect();
-            Ok((0..spread.values() as usize).map(of).collect())
-        };
-        let (given, wanted) = (places(from)?, places(to)?);
+        let others = (0..from.tile.shape.len()).filter(|other| *other != axis);
+        let (given, wanted) = (places(from, others.clone())?, places(to, others)?);
         let ty = self.ir.ty(elem.value_type());
         // Of integers an instruction compares three.
         let together = if combine == ArithOp::Maxsi { 3 } else { 2 };
@@ -131,14 +135,13 @@ impl<'c> Partition<'c> {
         Ok(numbers)
     }
 
-    /// Combines with the lanes that differ in the bits from `before` to `end`, powers of two.
+    /// Combines with the lanes that differ in the bits from `before` to `end`, powers of two: all that they have, or the half that is left to a lane.
     fn across_lanes(
         &mut self,
-        numbers: &mut [IrValue<'c>],
-        elem: Elem,
-        before: i64,
-        end: i64,
-        combine: ArithOp,
+        parts: &mut Parts<'c>,
+        to: &Spread,
+        (before, end): (i64, i64),
+        (elem, combine): (Elem, ArithOp),
     ) -> Result<(), SemError> {
         if before.count_ones() != 1 || end.count_ones() != 1 {
             return Err(SemError::Illegal(format!(
@@ -148,14 +151,58 @@ impl<'c> Partition<'c> {
         let ty = self.ir.ty(elem.value_type());
         let mut distance = before;
         while distance < end {
-            for number in numbers.iter_mut() {
+            let half = half_of(to, distance)?;
+            let told = match half {
+                Some((axis, step)) => self.halves(parts, distance, (axis, step), ty)?,
+                None => parts.numbers.clone(),
+            };
+            for (number, told) in parts.numbers.iter_mut().zip(told) {
                 let by = self.ir.constant(distance, "i32");
-                let other = self.shuffled_by(BUTTERFLY, *number, elem, by);
+                let other = self.shuffled_by(BUTTERFLY, told, elem, by);
                 *number = self.ir.value(combine, &[*number, other], &[], ty);
             }
             distance *= 2;
         }
         Ok(())
+    }
+
+    /// Leaves the half of some parts that a lane keeps, and gives that which it tells the one at a distance: the upper half of those a step apart along an
+    /// axis is of the lanes that have the bit.
+    fn halves(
+        &mut self,
+        parts: &mut Parts<'c>,
+        distance: i64,
+        (axis, step): (usize, i64),
+        ty: Type<'c>,
+    ) -> Result<Vec<IrValue<'c>>, SemError> {
+        let (thread, bit) = (self.thread(), self.ir.constant(distance, "i32"));
+        let has_bit = self
+            .ir
+            .value(ArithOp::Andi, &[thread, bit], &[], self.ir.ty("i32"));
+        let zero = self.ir.constant(0, "i32");
+        let is_upper = cmpi(&self.ir, NOT_EQUAL, has_bit, zero);
+        let whole = std::mem::take(&mut parts.places);
+        let numbers = std::mem::take(&mut parts.numbers);
+        let at: HashMap<&Vec<i64>, usize> = whole.iter().zip(0..).collect();
+        let mut told = Vec::with_capacity(whole.len() / 2);
+        for (low, number) in whole.iter().zip(&numbers) {
+            if low[axis] / step % 2 != 0 {
+                continue;
+            }
+            let mut high = low.clone();
+            high[axis] += step;
+            let high = at.get(&high).map(|high| numbers[*high]).ok_or_else(|| {
+                SemError::Illegal(format!("has no half {step} apart along axis {axis}"))
+            })?;
+            let either = |one, other| {
+                let operands = [is_upper, one, other];
+                self.ir.value(ArithOp::Select, &operands, &[], ty)
+            };
+            told.push(either(*number, high));
+            parts.numbers.push(either(high, *number));
+            parts.places.push(low.clone());
+        }
+        Ok(told)
     }
 
     /// Combines what the warps of a block have, or the blocks of a cluster, through shared memory: a row for each along the axis.
@@ -307,6 +354,12 @@ impl<'c> Partition<'c> {
     }
 }
 
+/// What a thread has of what lanes combine: a number for each place.
+struct Parts<'c> {
+    places: Vec<Vec<i64>>,
+    numbers: Vec<IrValue<'c>>,
+}
+
 /// Who has parts of what is reduced: threads whose numbers differ in these modes, as divisor and extent.
 pub(super) struct Holders {
     among: Among,
@@ -353,9 +406,8 @@ impl Holders {
 
 /// The parts of a thread's number that count along an axis: from which number of threads on, up to which.
 fn threads_along(spread: &Spread, axis: usize) -> Result<Vec<(i64, i64)>, SemError> {
-    let modes = spread.layout.thread_modes(&spread.tile.shape);
     let (mut before, mut found) = (1, Vec::new());
-    for mode in modes.map_err(SemError::Illegal)? {
+    for mode in thread_modes(spread)? {
         let end = before * mode.extent;
         if mode.along.is_some_and(|(along, _)| along == axis) {
             found.push((before, end));
@@ -368,27 +420,63 @@ fn threads_along(spread: &Spread, axis: usize) -> Result<Vec<(i64, i64)>, SemErr
 /// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp or block: so many
 /// threads next to each other know the same.
 fn writers(from: &Spread, to: &Spread, known: i64) -> Result<Vec<(i64, i64)>, SemError> {
-    let modes = |spread: &Spread| -> Result<Vec<Mode>, SemError> {
-        let modes = spread.layout.thread_modes(&spread.tile.shape);
-        modes.map_err(SemError::Illegal)
-    };
-    let (before, after) = (modes(from)?, modes(to)?);
-    let mut found = Vec::new();
+    let mut after = thread_modes(to)?;
+    after.retain(|mode| mode.extent > 1);
+    let mut after = after.into_iter();
+    let (mut found, mut first) = (Vec::new(), 1);
+    for mode in thread_modes(from)? {
+        let end = first * mode.extent;
+        while first < end
+            && let Some(left) = after.next()
+        {
+            let reduced = mode.along.is_some() && left.along.is_none();
+            // Of a mode along the axis those that know the same, of one that holds the same anyway all.
+            let extent = match (mode.along, reduced) {
+                (None, _) => left.extent,
+                (_, true) => left.extent.min((known / first).max(1)),
+                _ => 1,
+            };
+            if extent > 1 {
+                found.push((first, extent));
+            }
+            first *= left.extent;
+        }
+    }
+    Ok(found)
+}
+
+/// What is left of a reduction as all lanes have it that share the axis.
+fn as_in_all(from: &Spread, to: &Spread) -> Result<Spread, SemError> {
+    let layout = from.layout.reduced(&from.tile.shape, &to.tile.shape);
+    Ok(Spread {
+        layout: layout.map_err(SemError::Illegal)?,
+        ..to.clone()
+    })
+}
+
+/// Along which axis, and how far apart, the halves lie of which lanes that differ in a bit have one each; `None` where they have the same.
+fn half_of(to: &Spread, bit: i64) -> Result<Option<(usize, i64)>, SemError> {
     let mut first = 1;
-    for (mode, left) in before.iter().zip(&after) {
-        let reduced = mode.along.is_some() && left.along.is_none();
-        // Of a mode along the axis those that know the same, of one that holds the same anyway all.
-        let extent = match (mode.along, reduced) {
-            (None, _) => mode.extent,
-            (_, true) => mode.extent.min((known / first).max(1)),
-            _ => 1,
-        };
-        if extent > 1 {
-            found.push((first, extent));
+    for mode in thread_modes(to)? {
+        if bit < first * mode.extent {
+            return Ok(mode.along.map(|(axis, step)| (axis, step * (bit / first))));
         }
         first *= mode.extent;
     }
-    Ok(found)
+    Ok(None)
+}
+
+/// How far each value of a thread lies from its first along some axes.
+fn places(spread: &Spread, axes: impl Iterator<Item = usize>) -> Result<Vec<Vec<i64>>, SemError> {
+    let along: Result<Vec<Vec<i64>>, _> = axes.map(|axis| value_places(spread, axis)).collect();
+    let along = along?;
+    let of = |value: usize| along.iter().map(|places| places[value]).collect();
+    Ok((0..spread.values() as usize).map(of).collect())
+}
+
+fn thread_modes(spread: &Spread) -> Result<Vec<Mode>, SemError> {
+    let modes = spread.layout.thread_modes(&spread.tile.shape);
+    modes.map_err(SemError::Illegal)
 }
 
 /// The operation that combines two numbers.
