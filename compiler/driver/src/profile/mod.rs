@@ -123,8 +123,8 @@ fn block_launches(
     options: Options,
     reporter: &Reporter,
 ) -> Result<Vec<LaunchReport>, CommandError> {
-    let (sources, program) =
-        program::load(source, &FileLoader).map_err(|error| reporter.errors(&error))?;
+    let (sources, program) = program::load(source, &FileLoader, &options.defines)
+        .map_err(|error| reporter.errors(&error))?;
     let items = program.root().into_iter().flat_map(|root| &root.items);
     let filter = arguments.filter.as_deref().unwrap_or("");
     let mut benches: Vec<(&str, &Block)> = Vec::new();
