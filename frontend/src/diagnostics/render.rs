@@ -2,7 +2,7 @@
 
 use super::harmless::harmless;
 use super::{Diagnostic, Severity, codes};
-use crate::source::{FileId, SourceMap, Span};
+use crate::source::{FileId, SourceMap};
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
 use std::borrow::Cow;
 use std::fmt;
@@ -30,17 +30,50 @@ impl RenderOptions {
     };
 }
 
-impl ariadne::Span for Span {
-    type SourceId = FileId;
-    fn source(&self) -> &FileId {
-        &self.file
+/// A place as ariadne draws it, in characters. Labels of a file are drawn below one header while their lines go downwards;
+/// behind the first one ariadne says where a label is of a source of its own only, so each such part counts as one.
+#[derive(Clone, Copy, Default)]
+struct Shown {
+    source: (FileId, usize),
+    start: usize,
+    end: usize,
+}
+
+impl ariadne::Span for Shown {
+    type SourceId = (FileId, usize);
+    fn source(&self) -> &(FileId, usize) {
+        &self.source
     }
     fn start(&self) -> usize {
-        self.start as usize
+        self.start
     }
     fn end(&self) -> usize {
-        self.end as usize
+        self.end
     }
+}
+
+/// The places of a diagnostic's labels, in their order.
+fn places(diagnostic: &Diagnostic, map: &SourceMap) -> Vec<Shown> {
+    let mut part = 0;
+    let mut above: Option<(FileId, u32)> = None;
+    let places = diagnostic.labels.iter().map(|label| {
+        let (span, file) = (label.span, map.file(label.span.file));
+        let line = file
+            .line_column(span.end.saturating_sub(1).max(span.start))
+            .line;
+        part += usize::from(above.is_some_and(|(of, last)| of != span.file || line < last));
+        above = Some((span.file, line));
+        let characters = |end: u32| {
+            let before = file.text().get(..end as usize).unwrap_or(file.text());
+            before.chars().count()
+        };
+        Shown {
+            source: (span.file, part),
+            start: characters(span.start),
+            end: characters(span.end),
+        }
+    });
+    places.collect()
 }
 
 struct Files<'a> {
@@ -48,10 +81,10 @@ struct Files<'a> {
     parsed: Vec<(FileId, Source<Arc<str>>)>,
 }
 
-impl ariadne::Cache<FileId> for Files<'_> {
+impl ariadne::Cache<(FileId, usize)> for Files<'_> {
     type Storage = Arc<str>;
 
-    fn fetch(&mut self, id: &FileId) -> Result<&Source<Arc<str>>, impl fmt::Debug> {
+    fn fetch(&mut self, (id, _): &(FileId, usize)) -> Result<&Source<Arc<str>>, impl fmt::Debug> {
         let at = match self.parsed.iter().position(|(known, _)| known == id) {
             Some(at) => at,
             None => {
@@ -67,7 +100,7 @@ impl ariadne::Cache<FileId> for Files<'_> {
         Ok::<_, fmt::Error>(&self.parsed[at].1)
     }
 
-    fn display<'a>(&self, id: &'a FileId) -> Option<impl fmt::Display + 'a> {
+    fn display<'a>(&self, (id, _): &'a (FileId, usize)) -> Option<impl fmt::Display + 'a> {
         Some(harmless(self.map.file(*id).name()).into_owned())
     }
 }
@@ -89,7 +122,7 @@ pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOp
             out.push(b'\n');
         }
         // Writing into a vector cannot fail, and the cache has every file.
-        let _ = report(diagnostic, options).write(&mut files, &mut out);
+        let _ = report(diagnostic, map, options).write(&mut files, &mut out);
     }
     let text = String::from_utf8_lossy(&out);
     let mut clean: String = text
@@ -101,7 +134,11 @@ pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOp
     clean
 }
 
-fn report(diagnostic: &Diagnostic, options: RenderOptions) -> Report<'static, Span> {
+fn report(
+    diagnostic: &Diagnostic,
+    map: &SourceMap,
+    options: RenderOptions,
+) -> Report<'static, Shown> {
     let (kind, color) = match diagnostic.severity {
         Severity::Error => (ReportKind::Error, Color::Red),
         Severity::Warning => (ReportKind::Warning, Color::Yellow),
@@ -114,15 +151,17 @@ fn report(diagnostic: &Diagnostic, options: RenderOptions) -> Report<'static, Sp
         } else {
             CharSet::Ascii
         })
-        .with_index_type(IndexType::Byte);
-    let mut builder = Report::build(kind, diagnostic.span())
+        .with_index_type(IndexType::Char);
+    let places = places(diagnostic, map);
+    let first = places.first().copied().unwrap_or_default();
+    let mut builder = Report::build(kind, first)
         .with_config(config)
         .with_code(diagnostic.code)
         .with_message(harmless(&diagnostic.message));
-    for (order, label) in diagnostic.labels.iter().enumerate() {
+    for (order, (label, place)) in diagnostic.labels.iter().zip(places).enumerate() {
         let color = if order == 0 { color } else { Color::Cyan };
         builder = builder.with_label(
-            Label::new(label.span)
+            Label::new(place)
                 .with_message(harmless(&label.text))
                 .with_color(color)
                 .with_order(order as i32),
