@@ -367,7 +367,7 @@ impl Parser<'_> {
         let expects_semicolon = failure.expected.iter().any(|terminal| terminal == ";");
         let ends_here = found.is_none_or(|found| {
             found.token.starts_statement()
-                || found.token == Token::RBrace
+                || matches!(found.token, Token::RBrace | Token::If)
                 || matches!(found.token, Token::Ident(_) | Token::Reduction(_))
                     && previous.is_some_and(|previous| previous.token.ends_operand())
         });
