@@ -5,6 +5,7 @@ use super::{Diagnostic, Severity, codes};
 use crate::source::{FileId, SourceMap};
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -67,18 +68,70 @@ fn places(diagnostic: &Diagnostic, map: &SourceMap) -> Vec<Shown> {
             let before = file.text().get(..end as usize).unwrap_or(file.text());
             before.chars().count()
         };
+        let (start, mut end) = (characters(span.start), characters(span.end));
+        let begin = file.line_column(span.start);
+        if begin.line == line {
+            let column = begin.column as usize - 1;
+            end = end.min(start - column + WIDTH.max(column + BEHIND));
+        }
         Shown {
             source: (span.file, part),
-            start: characters(span.start),
-            end: characters(span.end),
+            start,
+            end,
         }
     });
     places.collect()
 }
 
+/// Characters of a line that are shown at least, and those behind the begin of a label.
+const WIDTH: usize = 200;
+const BEHIND: usize = 60;
+
 struct Files<'a> {
     map: &'a SourceMap,
+    /// How much of lines with labels is shown, where that may be more than of others.
+    widths: HashMap<(FileId, usize), usize>,
     parsed: Vec<(FileId, Source<Arc<str>>)>,
+}
+
+impl<'a> Files<'a> {
+    fn new(diagnostics: &[Diagnostic], map: &'a SourceMap) -> Self {
+        let mut widths: HashMap<(FileId, usize), usize> = HashMap::new();
+        let labels = diagnostics.iter().flat_map(|found| &found.labels);
+        for span in labels.map(|label| label.span) {
+            let place = |offset| map.file(span.file).line_column(offset);
+            let (begin, end) = (place(span.start), place(span.end.saturating_sub(1)));
+            let below = (end.line > begin.line).then_some(end);
+            for at in std::iter::once(begin).chain(below) {
+                let width = widths.entry((span.file, at.line as usize)).or_default();
+                *width = (at.column as usize + BEHIND).max(*width);
+            }
+        }
+        Self {
+            map,
+            widths,
+            parsed: Vec::new(),
+        }
+    }
+
+    /// The text with what is too long of its lines left out; as many characters as it had, so that places stay where they are.
+    fn clipped(&self, id: FileId, text: &str) -> Option<String> {
+        if text.lines().all(|line| line.len() <= WIDTH) {
+            return None;
+        }
+        let mut clipped = String::with_capacity(text.len());
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            let width = self.widths.get(&(id, number + 1)).copied();
+            let width = width.unwrap_or(0).max(WIDTH);
+            clipped.extend(line.chars().enumerate().map(|(at, letter)| match letter {
+                '\r' | '\n' => letter,
+                _ if at < width => letter,
+                _ if at == width => '…',
+                _ => ' ',
+            }));
+        }
+        Some(clipped)
+    }
 }
 
 impl ariadne::Cache<(FileId, usize)> for Files<'_> {
@@ -89,9 +142,11 @@ impl ariadne::Cache<(FileId, usize)> for Files<'_> {
             Some(at) => at,
             None => {
                 let text = self.map.file(*id).text();
-                let shown = match harmless(text) {
-                    Cow::Borrowed(_) => text.clone(),
-                    Cow::Owned(replaced) => replaced.into(),
+                let harmless = harmless(text);
+                let shown = match (self.clipped(*id, &harmless), harmless) {
+                    (Some(clipped), _) => clipped.into(),
+                    (None, Cow::Borrowed(_)) => text.clone(),
+                    (None, Cow::Owned(replaced)) => replaced.into(),
                 };
                 self.parsed.push((*id, Source::from(shown)));
                 self.parsed.len() - 1
@@ -112,10 +167,7 @@ pub fn render(diagnostic: &Diagnostic, map: &SourceMap, options: RenderOptions) 
 
 /// Several diagnostics as text, an empty line between them.
 pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOptions) -> String {
-    let mut files = Files {
-        map,
-        parsed: Vec::new(),
-    };
+    let mut files = Files::new(diagnostics, map);
     let mut out = Vec::new();
     for (at, diagnostic) in diagnostics.iter().enumerate() {
         if at > 0 {
