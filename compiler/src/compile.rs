@@ -157,6 +157,7 @@ impl Compiler {
                 abi: outcome.abi,
                 warnings: diagnostics,
                 remarks: outcome.remarks,
+                calls: outcome.calls,
                 sources,
                 timings: outcome.timings,
             }),

@@ -5,6 +5,7 @@ use crate::options::Emit;
 use crate::report::{self, Failure};
 use cutec_abi::embed::to_json;
 use cutec_abi::{Abi, AbiError};
+use cutec_frontend::Calls;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::source::SourceMap;
@@ -24,6 +25,8 @@ pub struct Compiled {
     pub warnings: Vec<Diagnostic>,
     /// What each copy and gemm became, where [`crate::Options::remarks`] asked for it.
     pub remarks: Vec<Diagnostic>,
+    /// What calls led to places of the library, for what goes wrong there at run time.
+    pub calls: Calls,
     /// The texts that warnings and remarks point into.
     pub sources: SourceMap,
     /// Durations of the phases.

@@ -3,6 +3,7 @@
 
 use crate::codegen::messages::Place;
 use crate::report;
+use cutec_frontend::Calls;
 use cutec_frontend::diagnostics::codes::LAUNCH_FAILED;
 use cutec_frontend::diagnostics::{Diagnostic, Label};
 use cutec_frontend::source::{SourceMap, Span};
@@ -52,6 +53,15 @@ impl Fault {
             }
         }
         fault
+    }
+
+    /// With the calls of the program's that led to where it happened, if that is in the library.
+    pub fn within(mut self, calls: &Calls) -> Self {
+        if let Some(first) = self.labels.first() {
+            let around = calls.to(first.span);
+            self.labels.splice(1..1, around);
+        }
+        self
     }
 
     /// The diagnostic where the kernel was launched from outside of any file.

@@ -40,8 +40,8 @@ lalrpop_util::lalrpop_mod!(
 
 pub use diagnostics::{Diagnostic, Severity};
 pub use eval::{
-    Calls, Configuration, LowerOptions, Observation, Observations, Space, chosen_kernels,
-    emit_kernels, emit_module, observe_kernels, space,
+    Calls, Configuration, LowerOptions, Observation, Observations, Space, check_defines,
+    chosen_kernels, emit_kernels, emit_module, observe_kernels, space,
 };
 pub use program::{Items, Program, load_imports, load_program};
 pub use source::{FileId, SourceLoader, SourceMap, Span, Spanned};

@@ -91,15 +91,16 @@ fn output_that_nobody_gets_is_an_error() {
             .write(true)
             .open("/dev/full")
             .expect("Linux has it");
-        for (output, reason) in [
-            (start(Stdio::piped()), "Broken pipe"),
-            (start(full.into()), "No space left on device"),
-        ] {
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}");
-            let said = String::from_utf8_lossy(&output.stderr);
-            let expected = format!("error: cannot write to standard output: {reason}");
-            assert!(said.contains(&expected), "{arguments:?}: {said}");
-        }
+        let output = start(full.into());
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let expected = "error: cannot write to standard output: No space left on device";
+        assert!(said.contains(expected), "{arguments:?}: {said}");
+        // Behind `| head` there is nobody to tell.
+        let output = start(Stdio::piped());
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("standard output"), "{arguments:?}: {said}");
     }
 }
 

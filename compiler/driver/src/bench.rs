@@ -50,8 +50,8 @@ fn bench_file(
     if let (Some(plan), Some(path)) = (&plan, &arguments.plan) {
         check_plan(plan, path, &source, reporter);
     }
-    let (sources, program) =
-        program::load(&source, &FileLoader).map_err(|error| reporter.errors(&error))?;
+    let (sources, program) = program::load(&source, &FileLoader, &options.defines)
+        .map_err(|error| reporter.errors(&error))?;
     let filter = arguments.filter.as_deref().unwrap_or("");
     let benches = program
         .root()

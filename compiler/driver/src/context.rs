@@ -142,11 +142,14 @@ pub fn with_plan(
 pub fn check_plan(plan: &Plan, path: &Path, source: &Source, reporter: &Reporter) {
     let text = fingerprint(source, &FileLoader);
     if plan.kernels.iter().any(|kernel| kernel.source != text) {
-        let text = format!(
-            "{} was made of another text than that of {}: tune again",
-            path.display(),
-            source.name
-        );
+        let (path, name) = (path.display(), &source.name);
+        let text = match plan.file == *name {
+            true => format!("{path} was made before the text of {name} changed: tune again"),
+            false => format!(
+                "{path} was made of {}, whose text then was not that of {name}: tune again",
+                plan.file
+            ),
+        };
         reporter.say("warning", &text);
     }
 }

@@ -93,7 +93,10 @@ pub fn run(
             Emit::Tile | Emit::Cute | Emit::Mlir => of_mlir(text),
             Emit::LlvmRaw | Emit::Llvm => (text.to_owned(), of_llvm(text)),
             Emit::Ptx => (text.to_owned(), of_ptx(text)),
-            Emit::Sass => (text.to_owned(), of_sass(text, &source.name)),
+            Emit::Sass => (
+                text.to_owned(),
+                of_sass(text, links.lines.keys().chain([&source.name])),
+            ),
             Emit::Cubin | Emit::Abi => (text.to_owned(), Vec::new()),
         };
         for (line, file, source_line) in places {
@@ -210,7 +213,14 @@ fn of_llvm(text: &str) -> Vec<Place> {
         for _ in 0..32 {
             let of = metadata.get(scope.as_str())?;
             match field(of, "file: ") {
-                Some(file) => return field(metadata.get(file.as_str())?, "filename: "),
+                Some(file) => {
+                    let of = metadata.get(file.as_str())?;
+                    let (folder, name) = (field(of, "directory: ")?, field(of, "filename: ")?);
+                    return Some(match folder.as_str() {
+                        "" => name,
+                        folder => format!("{}/{name}", folder.trim_end_matches('/')),
+                    });
+                }
                 None => scope = field(of, "scope: ")?,
             }
         }
@@ -260,9 +270,13 @@ fn of_ptx(text: &str) -> Vec<Place> {
     places
 }
 
-/// By the lines of the source that a listing has beside the first instruction of each.
-fn of_sass(text: &str, source: &str) -> Vec<Place> {
-    let root = source.rsplit('/').next().unwrap_or(source);
+/// By the lines of the source that a listing has beside the first instruction of each. It names a file without its folder;
+/// `files` are whole names,
+/// of which the last one with it is meant.
+fn of_sass<'f>(text: &str, files: impl Iterator<Item = &'f String>) -> Vec<Place> {
+    let files: HashMap<&str, &str> = files
+        .map(|file| (file.rsplit('/').next().unwrap_or(file), file.as_str()))
+        .collect();
     let mut places = Vec::new();
     let mut place: Option<(String, u32)> = None;
     for (number, line) in text.lines().enumerate() {
@@ -279,7 +293,7 @@ fn of_sass(text: &str, source: &str) -> Vec<Place> {
                 .next()
                 .and_then(|digits| digits.parse().ok())
         {
-            let file = if file == root { source } else { file };
+            let file = files.get(file).copied().unwrap_or(file);
             place = Some((file.to_owned(), source_line));
         }
         places.extend(place.clone().map(|(file, line)| (number + 1, file, line)));
@@ -308,16 +322,16 @@ mod tests {
     fn lines_of_ptx_and_llvm_come_of_their_directives() {
         let ptx = "\t.loc 1 4 0\n\tadd.s32 a, b, c;\n\t.loc 1 0 16\n\tmov.b32 a, b;\n}\n\t.file 1 \"a.cute\"\n";
         assert_eq!(of_ptx(ptx), [place(2, 4)]);
-        let llvm = "define void @k() !dbg !2 {\n  ret void, !dbg !3\n}\n!1 = !DIFile(filename: \"a.cute\", directory: \"\")\n\
+        let llvm = "define void @k() !dbg !2 {\n  ret void, !dbg !3\n}\n!1 = !DIFile(filename: \"a.cute\", directory: \"b\")\n\
                     !2 = distinct !DISubprogram(name: \"k\", scope: !1, file: !1, line: 1)\n!3 = !DILocation(line: 9, column: 2, scope: !2)\n";
-        assert_eq!(of_llvm(llvm), [place(2, 9)]);
+        assert_eq!(of_llvm(llvm), [(2, "b/a.cute".to_owned(), 9)]);
     }
 
     #[test]
     fn a_listing_goes_on_until_it_says_another_line() {
         let sass = "k:\n  /*0000*/  MOV ;   // a.cute:3  let x;\n  /*0010*/  MOV ;\n.L_x_1:\n  /*0020*/  EXIT ;  // a.cute:4  }\n";
         assert_eq!(
-            of_sass(sass, "a.cute"),
+            of_sass(sass, [&"a.cute".to_owned()].into_iter()),
             [place(2, 3), place(3, 3), place(5, 4)]
         );
     }

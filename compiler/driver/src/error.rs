@@ -12,6 +12,9 @@ pub enum CommandError {
     /// One line for the user.
     #[error("{0}")]
     Message(String),
+    /// Nobody reads standard output any more, as behind `| head`: there is nobody to tell, and nothing to mend.
+    #[error("nobody reads standard output any more")]
+    Unread,
     /// The command line makes no sense, and its parser has said why.
     #[error("the command line is wrong")]
     Misused,
@@ -34,7 +37,7 @@ pub type CommandResult = Result<(), CommandError>;
 pub fn exit_code(result: CommandResult, reporter: &Reporter) -> u8 {
     match result {
         Ok(()) => 0,
-        Err(CommandError::Reported) => 1,
+        Err(CommandError::Reported | CommandError::Unread) => 1,
         Err(CommandError::Misused) => 2,
         Err(error @ CommandError::Message(_)) => {
             reporter.say("error", &error.to_string());

@@ -55,7 +55,7 @@ fn hand_on(server: &mut Child) -> std::io::Result<()> {
     };
     let mut documents = Documents::default();
     let mut from = std::io::stdin().lock();
-    while let Some(message) = transport::read(&mut from)? {
+    while let Some(message) = transport::receive(&mut from, &mut std::io::stdout())? {
         let last = matches!(&message, Message::Notification(said) if said.method == "exit");
         let told = match message {
             Message::Notification(said) => Message::Notification(documents.take(said)),

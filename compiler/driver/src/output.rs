@@ -60,14 +60,16 @@ fn failed(path: &Path, error: &io::Error) -> CommandError {
 /// Writes to standard output.
 ///
 /// # Errors
-/// When not everything could be written: it is closed, nobody reads any more, or the disk is full. Whoever asked for the
-/// output did not get it.
+/// When not everything could be written: it is closed, nobody reads any more ([`CommandError::Unread`]), or the disk is
+/// full. Whoever asked for the output did not get it.
 pub fn write_stdout(bytes: &[u8]) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     let written = match WITHOUT_STDOUT.load(Ordering::Relaxed) {
         true => Err(io::Error::other("it is closed")),
         false => stdout.write_all(bytes).and_then(|()| stdout.flush()),
     };
-    written
-        .map_err(|error| CommandError::Message(format!("cannot write to standard output: {error}")))
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => CommandError::Unread,
+        _ => CommandError::Message(format!("cannot write to standard output: {error}")),
+    })
 }

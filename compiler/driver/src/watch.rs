@@ -91,7 +91,7 @@ fn read_by(paths: &[PathBuf]) -> BTreeSet<PathBuf> {
             continue;
         };
         let source = Source::new(file.display().to_string(), text);
-        let sources = match program::load(&source, &FileLoader) {
+        let sources = match program::load(&source, &FileLoader, &[]) {
             Ok((sources, _)) => sources,
             Err(error) => error.sources,
         };

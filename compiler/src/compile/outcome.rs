@@ -47,7 +47,7 @@ pub(super) struct Outcome {
     /// Where the source has each kernel, where something may still be said about it.
     pub places: Vec<(String, Option<Place>)>,
     pub timings: Timings,
-    /// What calls led to the places of warnings.
+    /// What calls led to places of the library.
     pub calls: Calls,
 }
 
@@ -102,6 +102,7 @@ impl Outcome {
             }
             self.places.extend(module.places);
             self.timings.merge(&module.timings);
+            self.calls.merge(&module.calls);
             if let Some(abi) = module.abi {
                 let all = self.abi.get_or_insert_with(|| Abi::new(Vec::new()));
                 all.kernels.extend(abi.kernels);

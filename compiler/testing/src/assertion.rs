@@ -6,10 +6,10 @@
 
 use super::index::Program;
 use super::index::lower::{self, Valued};
-use super::interpret::{Interpreter, wrong_kind};
-use super::problem::{Stop, TestProblem, Tolerance};
+use super::interpret::{Interpreter, binary, wrong_kind};
+use super::problem::{Compared, Stop, TestProblem, Tolerance};
 use super::value::{Kind, Value};
-use cutec_frontend::ast::{Arg, BinaryOp, Expr, Name};
+use cutec_frontend::ast::{Arg, BinaryOp, Expr, ExprKind, Name};
 use cutec_frontend::source::{Span, Spanned};
 
 /// `assert(condition)`
@@ -17,12 +17,44 @@ pub fn assert(interpreter: &Interpreter<'_>, args: &[Arg], span: Span) -> Result
     none_named(args, "assert")?;
     let [condition] = positional(args, "assert", "1 condition", span)?;
     interpreter.count_assertion();
-    match interpreter.expr(&condition.value)? {
-        Value::Bool(true) => Ok(()),
-        Value::Bool(false) if interpreter.checks() => Ok(()),
-        Value::Bool(false) => Err(with_scope(interpreter, TestProblem::Condition.at(span))),
-        other => Err(wrong_kind("a condition", &other, condition.value.span)),
+    match judge(interpreter, &condition.value)? {
+        (Value::Bool(true), _) => Ok(()),
+        (Value::Bool(false), _) if interpreter.checks() => Ok(()),
+        (Value::Bool(false), compared) => {
+            let problem = TestProblem::Condition { compared };
+            Err(with_scope(interpreter, problem.at(span)))
+        }
+        (other, _) => Err(wrong_kind("a condition", &other, condition.value.span)),
     }
+}
+
+/// What a condition gives, and the comparison that decided it: of conditions that all must hold, the first that does not.
+fn judge(
+    interpreter: &Interpreter<'_>,
+    condition: &Expr,
+) -> Result<(Value, Option<Compared>), Stop> {
+    let ExprKind::Binary { op, lhs, rhs } = &*condition.kind else {
+        return Ok((interpreter.expr(condition)?, None));
+    };
+    if op.node == BinaryOp::And {
+        return match judge(interpreter, lhs)? {
+            (Value::Bool(true), _) => judge(interpreter, rhs),
+            (Value::Bool(false), compared) => Ok((Value::Bool(false), compared)),
+            (other, _) => Err(wrong_kind("a condition", &other, lhs.span)),
+        };
+    }
+    let Some(comparison) = op.node.comparison() else {
+        return Ok((interpreter.expr(condition)?, None));
+    };
+    let (left, right) = (interpreter.expr(lhs)?, interpreter.expr(rhs)?);
+    let compared = left.source_text().zip(right.source_text());
+    let compared = compared.map(|(found, limit)| Compared {
+        comparison,
+        found,
+        limit,
+    });
+    let value = binary(op.node, left, right, condition.span)?;
+    Ok((value, compared))
 }
 
 /// `assert_eq(found, expected)`: equal bit by bit as numbers.

@@ -27,7 +27,7 @@ pub fn blocks(
     (known, told): (Option<&Abi>, &[Diagnostic]),
     go_on: &dyn Fn() -> bool,
 ) -> Vec<Diagnostic> {
-    let Ok((sources, program)) = program::load(source, loader) else {
+    let Ok((sources, program)) = program::load(source, loader, &[]) else {
         return Vec::new();
     };
     let launcher = Binder {

@@ -5,6 +5,7 @@ use super::problem::{Stop, TOLD, TestProblem};
 use super::value::HostTensor;
 use cutec::fault::Fault;
 use cutec::{Compiler, Diagnostics, Emit, Failure, Options, Source};
+use cutec_frontend::Calls;
 use cutec_frontend::ast::Kernel;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
@@ -60,6 +61,9 @@ pub struct DeviceLauncher<'a> {
     device: RefCell<&'a mut dyn Device>,
     /// `None` where a kernel does not compile.
     compiled: RefCell<HashMap<Key, Option<Arc<Artifact>>>>,
+    /// By kernel, what calls led to places of the library. Files have the numbers that they have in `sources`: they are
+    /// loaded in the same order.
+    calls: RefCell<HashMap<String, Calls>>,
     /// Errors and warnings of kernels that were told already: each is told once.
     told: RefCell<Vec<Diagnostic>>,
     warnings: RefCell<Vec<Diagnostics>>,
@@ -78,7 +82,14 @@ pub struct DeviceLauncher<'a> {
 pub struct SharedKernels(Mutex<HashMap<Key, Arc<OnceLock<Compiled>>>>);
 
 /// A kernel's code with its warnings, or what is wrong.
-type Compiled = Result<(Arc<Artifact>, Diagnostics), Diagnostics>;
+type Compiled = Result<(Code, Diagnostics), Diagnostics>;
+
+/// A kernel's code, and what calls led to places of the library.
+#[derive(Clone)]
+struct Code {
+    artifact: Arc<Artifact>,
+    calls: Arc<Calls>,
+}
 
 impl SharedKernels {
     fn compiled(&self, key: &Key, compile: impl FnOnce() -> Compiled) -> Compiled {
@@ -86,7 +97,7 @@ impl SharedKernels {
         let kernel = Arc::clone(kernels.entry(key.clone()).or_default());
         drop(kernels);
         match kernel.get_or_init(compile) {
-            Ok((artifact, warnings)) => Ok((Arc::clone(artifact), copied(warnings))),
+            Ok((code, warnings)) => Ok((code.clone(), copied(warnings))),
             Err(error) => Err(copied(error)),
         }
     }
@@ -163,6 +174,7 @@ impl<'a> DeviceLauncher<'a> {
             options,
             device: RefCell::new(device),
             compiled: RefCell::new(HashMap::new()),
+            calls: RefCell::new(HashMap::new()),
             told: RefCell::new(Vec::new()),
             warnings: RefCell::new(Vec::new()),
             repeats,
@@ -349,6 +361,9 @@ impl<'a> DeviceLauncher<'a> {
             return refused_by(call, error);
         };
         let mut fault = Fault::of(error, self.sources);
+        if let Some(calls) = self.calls.borrow().get(call.kernel) {
+            fault = fault.within(calls);
+        }
         fault.notes.extend(compiled_with(call));
         let mut stop = TestProblem::Run {
             kernel: call.kernel.to_owned(),
@@ -388,7 +403,9 @@ impl<'a> DeviceLauncher<'a> {
             None => compile(),
         };
         match compiled {
-            Ok((artifact, mut warnings)) => {
+            Ok((Code { artifact, calls }, mut warnings)) => {
+                let mut known = self.calls.borrow_mut();
+                known.entry(kernel.to_owned()).or_default().merge(&calls);
                 self.retain_untold(&mut warnings.problems);
                 if !warnings.problems.is_empty() {
                     self.warnings.borrow_mut().push(warnings);
@@ -406,7 +423,7 @@ impl<'a> DeviceLauncher<'a> {
         }
     }
 
-    fn compile(&self, options: &Options) -> Result<(Arc<Artifact>, Diagnostics), Diagnostics> {
+    fn compile(&self, options: &Options) -> Compiled {
         let compiled = self.compiler.compile(self.source, self.loader, options)?;
         let artifact = compiled.artifact();
         let sources = compiled.sources;
@@ -417,7 +434,11 @@ impl<'a> DeviceLauncher<'a> {
                     problems: compiled.warnings,
                     failures: Vec::new(),
                 };
-                Ok((Arc::new(artifact), warnings))
+                let code = Code {
+                    artifact: Arc::new(artifact),
+                    calls: Arc::new(compiled.calls),
+                };
+                Ok((code, warnings))
             }
             Err(error) => Err(Diagnostics {
                 sources,

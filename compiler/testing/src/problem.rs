@@ -2,10 +2,11 @@
 
 use super::value::Kind;
 use cutec::Diagnostics;
-use cutec_abi::arithmetic::ArithmeticError;
+use cutec_abi::arithmetic::{ArithmeticError, Comparison};
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
 use cutec_frontend::source::Span;
+use std::fmt;
 
 /// Why a block ends early.
 pub type Stop = Box<Halt>;
@@ -62,7 +63,10 @@ pub enum TestProblem {
     },
     /// A condition does not hold.
     #[error("the condition does not hold")]
-    Condition,
+    Condition {
+        /// What decided it, where that is a comparison.
+        compared: Option<Compared>,
+    },
     /// A name that nothing has.
     #[error("`{name}` is not known here")]
     UnknownName {
@@ -239,6 +243,32 @@ pub enum TestProblem {
     },
 }
 
+/// A comparison that does not hold, with its sides as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compared {
+    /// Which.
+    pub comparison: Comparison,
+    /// The left side.
+    pub found: String,
+    /// The right side.
+    pub limit: String,
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let expected = match self.comparison {
+            Comparison::Eq => "",
+            Comparison::Ne => "anything but ",
+            Comparison::Lt => "less than ",
+            Comparison::Le => "at most ",
+            Comparison::Gt => "more than ",
+            Comparison::Ge => "at least ",
+        };
+        let (limit, found) = (&self.limit, &self.found);
+        write!(formatter, "expected {expected}{limit}, found {found}")
+    }
+}
+
 /// How close is close enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
@@ -264,7 +294,7 @@ impl TestProblem {
     fn depends_on_values(&self) -> bool {
         match self {
             Self::Mismatch { .. }
-            | Self::Condition
+            | Self::Condition { .. }
             | Self::Shape { .. }
             | Self::OutOfRange { .. }
             | Self::TwoRanges { .. }
@@ -294,7 +324,7 @@ impl TestProblem {
 impl Problem for TestProblem {
     fn code(&self) -> Code {
         match self {
-            Self::Mismatch { .. } | Self::Condition => ASSERTION_FAILED,
+            Self::Mismatch { .. } | Self::Condition { .. } => ASSERTION_FAILED,
             Self::Launch { .. } | Self::Run { .. } => LAUNCH_FAILED,
             Self::UnknownName { .. }
             | Self::UnknownFunction { .. }
@@ -341,6 +371,9 @@ impl Problem for TestProblem {
                     values.join(", ")
                 )
             }
+            Self::Condition {
+                compared: Some(compared),
+            } => compared.to_string(),
             Self::Launch { .. } | Self::Run { .. } => "launched here".to_owned(),
             Self::NoRange { .. } | Self::TwoRanges { .. } => "this index".to_owned(),
             Self::WrongKind { expected, .. } => format!("this should be {expected}"),

@@ -3,15 +3,16 @@
 use cutec::{Diagnostics, Source};
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::source::{SourceLoader, SourceMap};
-use cutec_frontend::{Program, load_program};
+use cutec_frontend::{Program, check_defines, load_program};
 
-/// Parses a file and all that it imports.
+/// Parses a file and all that it imports, for launches with `defines` set.
 ///
 /// # Errors
-/// All syntax errors.
+/// All syntax errors, or what is set and is no kernel's.
 pub fn load(
     source: &Source,
     loader: &dyn SourceLoader,
+    defines: &[(String, String)],
 ) -> Result<(SourceMap, Program), Diagnostics> {
     let mut sources = SourceMap::new();
     let mut diagnostics = Vec::new();
@@ -22,7 +23,12 @@ pub fn load(
         loader,
         &mut diagnostics,
     );
-    if diagnostics.iter().any(Diagnostic::is_error) {
+    let mut wrong = diagnostics.iter().any(Diagnostic::is_error);
+    if !wrong && let Err(undefined) = check_defines(&program, defines) {
+        diagnostics.push(undefined);
+        wrong = true;
+    }
+    if wrong {
         return Err(Diagnostics {
             sources,
             problems: diagnostics,

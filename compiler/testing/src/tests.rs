@@ -73,7 +73,7 @@ impl Launcher for HostLauncher {
 
 fn run_with(launcher: &HostLauncher, body: &str) -> Result<(), Diagnostic> {
     let source = Source::new("t.cute", format!("{KERNELS}\ntest t {{\n{body}\n}}"));
-    let (sources, program) = program::load(&source, &NoImports).expect("the test parses");
+    let (sources, program) = program::load(&source, &NoImports, &[]).expect("the test parses");
     let interpreter = Interpreter::new(&sources, &program, launcher);
     let test = program
         .items()
@@ -382,7 +382,7 @@ fn ranges_depend_on_indices() {
         fn triangle(n) { sum(l in 0..n) { l } }
         test t { let x = iota<i32>(7); assert_eq(triangle(x[i]), i * (i - 1) / 2); }";
     let source = Source::cute("t.cute", source);
-    let (sources, program) = program::load(&source, &NoImports).expect("it parses");
+    let (sources, program) = program::load(&source, &NoImports, &[]).expect("it parses");
     let launcher = HostLauncher::default();
     let interpreter = Interpreter::new(&sources, &program, &launcher);
     let test = program.items().find_map(|item| match &item.kind {

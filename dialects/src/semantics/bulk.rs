@@ -234,7 +234,7 @@ fn check_addresses(views: &[View; 2], elements: &Int, runs: &[[Int; 2]]) -> Resu
                 found.saturating_mul(bytes)
             )),
             None => SemError::Illegal(format!(
-                "the number of elements is not proven to be a multiple of {chunk}, {CHUNK} bytes; promise it: `where … % {chunk} == 0`"
+                "the number of elements is not proven to be a multiple of {chunk}, {CHUNK} bytes; promise it by `where` of the extents, or by `assume` of the numbers that it is made of"
             )),
         });
     }
@@ -244,7 +244,7 @@ fn check_addresses(views: &[View; 2], elements: &Int, runs: &[[Int; 2]]) -> Resu
         if found < CHUNK {
             return Err(SemError::Illegal(match view.ptr.space {
                 Space::Gmem => format!(
-                    "the {name} is proven to begin at multiples of {found} bytes only; promise {CHUNK}: `where align(…) >= {CHUNK}`, and that strides, extents and offsets in front of it are multiples of {chunk} elements: `where … % {chunk} == 0`"
+                    "the {name} is proven to begin at multiples of {found} bytes only; promise {CHUNK} by `where align` of the tensor, and that strides, extents and offsets in front of it are multiples of {chunk} elements"
                 ),
                 Space::Smem | Space::Dsmem | Space::Rmem => format!(
                     "the {name} is proven to begin at multiples of {found} bytes only; expected {CHUNK}"
@@ -262,7 +262,7 @@ fn check_addresses(views: &[View; 2], elements: &Int, runs: &[[Int; 2]]) -> Resu
                     view.layout
                 ),
                 None => format!(
-                    "runs of the {name}, which lies as {}, are not proven to begin at multiples of {CHUNK} bytes; promise that its strides are multiples of {chunk} elements: `where … % {chunk} == 0`",
+                    "runs of the {name}, which lies as {}, are not proven to begin at multiples of {CHUNK} bytes; promise that its strides are multiples of {chunk} elements",
                     view.layout
                 ),
             }));

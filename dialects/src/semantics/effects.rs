@@ -400,7 +400,7 @@ fn inside(
             for (mode, ((bound, first), last)) in bounds.enumerate() {
                 if first != last && !(bound.divisible_by(values) && first.divisible_by(values)) {
                     return Err(SemError::Illegal(format!(
-                        "a vector of {values} elements may cross the bound of mode {mode}; promise that the extent is a multiple of {values} (`where … % {values} == 0`) or copy fewer bits"
+                        "a vector of {values} elements may cross the bound of mode {mode}; promise that the extent is a multiple of {values}, or copy fewer bits"
                     )));
                 }
             }
@@ -448,7 +448,7 @@ fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<Co
         let alignment = view.alignment().min(start & start.wrapping_neg());
         if alignment < bytes {
             return Err(SemError::Illegal(format!(
-                "{atom} needs the {side} aligned to {bytes} bytes, but `{}` proves only {alignment}; promise what is missing (`where … % {values} == 0`) or copy fewer bits",
+                "{atom} needs the {side} aligned to {bytes} bytes, but `{}` proves only {alignment}; promise that the strides, extents and offsets in front of it are multiples of {values} elements, or copy fewer bits",
                 Val::View(view.clone())
             )));
         }

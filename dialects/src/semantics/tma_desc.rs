@@ -102,14 +102,14 @@ pub fn tma_desc_update(atom: &TmaAtom, tensor: &Val) -> Result<TmaDescUpdate, Se
     let found = view.alignment();
     if found < CHUNK {
         return Err(SemError::Illegal(format!(
-            "the tensor is proven to begin at multiples of {found} bytes only; promise {CHUNK}: `where align(…) >= {CHUNK}`, and that offsets in front of it are multiples of {chunk} elements (`assume(… % {chunk} == 0)`)"
+            "the tensor is proven to begin at multiples of {found} bytes only; promise {CHUNK} by `where align` of the tensor, and by `assume` that offsets in front of it are multiples of {chunk} elements"
         )));
     }
     let outer = || atom.order.iter().skip(1);
     for mode in outer() {
         if !shape[*mode].is(1) && !stride[*mode].divisible_by(chunk) {
             return Err(SemError::Illegal(format!(
-                "the stride of mode {mode} is not proven to be a multiple of {CHUNK} bytes, {chunk} elements; promise it: `assume(… % {chunk} == 0)`"
+                "the stride of mode {mode} is not proven to be a multiple of {CHUNK} bytes, {chunk} elements; promise it by `assume` of the stride"
             )));
         }
     }

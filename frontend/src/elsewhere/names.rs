@@ -1,6 +1,9 @@
 //! Names that other languages and libraries have for what cutec has too, or does without: CUDA, CuTe, Triton, NumPy,
 //! PyTorch.
 
+/// What is not done in a kernel.
+const OF_THE_HOST: &str = "a kernel allocates, copies and waits for nothing: whoever launches it does; memory of a block is `smem<f32>(256)`, of a thread `fragment<f32>(4)`";
+
 /// How to write here what has this name elsewhere.
 pub fn here(name: &str) -> Option<&'static str> {
     Some(match name {
@@ -39,6 +42,14 @@ pub fn here(name: &str) -> Option<&'static str> {
         "clamp" | "clip" => "write `min(max(x, low), high)`",
         "fmax" | "fmaxf" | "maximum" => "write `max(a, b)`",
         "fmin" | "fminf" | "minimum" => "write `min(a, b)`",
+        "__saturatef" => "write `min(max(x, 0.0), 1.0)`",
+        "fmodf" => "write `fmod(x, y)`, of `std/math.cute`",
+        "tanf" => "write `tan(x)`, of `std/math.cute`",
+        "__fdividef" => "write `x / y`",
+        "__fmaf_rn" | "__fma_rn" => "write `fma(a, b, c)`",
+        "__mul24" => "write `a * b`",
+        "__mulhi" | "__umulhi" => "write `mulhi(a, b)`",
+        "__dp4a" => "write `ptx(\"dp4a.s32.s32 $0, $1, $2, $3;\", a, b, c, result = i32)`",
         "fabs" | "fabsf" => "write `abs(x)`",
         "expf" | "__expf" => "write `exp(x)`",
         "logf" | "__logf" => "write `log(x)`",
@@ -54,19 +65,53 @@ pub fn here(name: &str) -> Option<&'static str> {
             "`transpose(x)` exchanges the two axes of a tile, `permute<(2, 0, 1)>(x)` of `std/tiles.cute` puts any in another order"
         }
         "cast" | "astype" | "to" | "static_cast" => "conversions are calls: `f16(x)`",
+        "__float2half" | "__float2half_rn" => "write `f16(x)`",
+        "__float2bfloat16" | "__float2bfloat16_rn" => "write `bf16(x)`",
+        "__half2float" | "__bfloat162float" | "__int2float_rn" | "__uint2float_rn" => {
+            "write `f32(x)`"
+        }
+        "__float2int_rz" => "write `i32(x)`",
+        "__float2int_rn" => "write `i32(round(x))`",
+        "rint" | "rintf" | "nearbyintf" => "write `round(x)`: ties go to even",
+        "reinterpret_cast" | "bit_cast" | "__float_as_int" | "__int_as_float"
+        | "__float_as_uint" | "__uint_as_float" => {
+            "write `recast<i32>(x)`: the same bits as another type"
+        }
+        "float2" | "float4" | "int2" | "int4" | "uint4" | "make_float2" | "make_float4"
+        | "make_int4" | "make_uint4" => {
+            "neighbours are moved at once as a view: `zipped_divide(x, 4)[_, i]`, with `where n % 4 == 0`"
+        }
         "program_id" => "write `tile.m`, in a kernel of threads `block_idx.x`",
         "num_programs" => "write `grid_dim.x`",
         "__syncthreads" | "syncthreads" | "sync_threads" | "sync" | "debug_barrier" => {
             "write `barrier()`"
         }
+        "__threadfence" | "__threadfence_block" | "__threadfence_system" => {
+            "`barrier()` orders what the threads of a block write; between blocks it is `ptx(\"fence.acq_rel.gpu;\")`, as in `is_last_block` and `grid_sync` of `std/grid.cute`"
+        }
+        "grid" | "this_grid" => {
+            "all blocks wait for each other by `grid_sync(counter)` of `std/grid.cute`, in a kernel that is `cooperative()`"
+        }
+        "this_thread_block" => "all threads of a block wait for each other by `barrier()`",
         "__syncwarp" | "sync_warp" => "write `warp_barrier()`",
         "__shfl_xor_sync" | "shuffle_sync_bfly" => "write `shuffle_xor(x, mask)`",
         "__shfl_down_sync" | "shuffle_sync_down" => "write `shuffle_down(x, delta)`",
         "__shfl_up_sync" | "shuffle_sync_up" => "write `shuffle_up(x, delta)`",
         "__shfl_sync" | "shuffle_sync" => "write `shuffle_idx(x, lane)`",
         "__ballot_sync" => "write `ballot(condition)`",
-        "cp_async_fence" | "cp_async_commit_group" => "write `cp_async_commit()`",
-        "cp_async_wait_group" => "write `cp_async_wait(n)`",
+        "__any_sync" => "write `any(condition)`",
+        "__all_sync" => "write `all(condition)`",
+        "__activemask" => {
+            "votes and shuffles are of all lanes of a warp, and take no mask: `ballot(condition)`"
+        }
+        "cp_async_fence" | "cp_async_commit_group" | "__pipeline_commit" => {
+            "write `cp_async_commit()`"
+        }
+        "cp_async_wait_group" | "__pipeline_wait_prior" => "write `cp_async_wait(n)`",
+        "__pipeline_memcpy_async" | "memcpy_async" => {
+            "write `copy(cp_async<f32, bits = 128>, from, to)`"
+        }
+        "memcpy" => "write `autovec_copy(from, to)`",
         "make_tensor" | "make_view" => {
             "write `view(x, layout)`, `smem<f32>(layout)` or `fragment<f32>(layout)`"
         }
@@ -96,6 +141,10 @@ pub fn here(name: &str) -> Option<&'static str> {
             "write `abs(x) == 1.0 / 0.0`, which holds of what is infinite"
         }
         "FLT_MAX" | "numeric_limits" => "write the number: `3.4028235e38`",
+        "FLT_MIN" => "write the number: `1.17549435e-38`",
+        "FLT_EPSILON" => "write the number: `1.1920929e-7`",
+        "INT_MAX" | "INT32_MAX" => "write the number: `2147483647`",
+        "INT_MIN" | "INT32_MIN" => "write the number: `-2147483648`",
         "threadIdx" => "write `thread_idx.x`",
         "blockIdx" => "write `block_idx.x`",
         "blockDim" => "write `block_dim.x`, which is known while compiling",
@@ -112,6 +161,18 @@ pub fn here(name: &str) -> Option<&'static str> {
         }
         "sizeof" => "write `bits(f32) / 8`",
         "where" => "write `select(condition, a, b)`",
+        "clock64" | "clock" => "write `ptx(\"mov.u64 $0, %clock64;\", result = i64)`",
+        "__nanosleep" => "write `ptx(\"nanosleep.u32 $0;\", 100)`",
+        "__trap" => "write `ptx(\"trap;\")`",
+        "dim3" => {
+            "how many blocks and threads stands in the kernel: `launch grid(ceil_div(n, 256)), block(256)`"
+        }
+        "__launch_bounds__" => {
+            "`block(256)` says how many threads there are, `min_blocks(2)` behind it how many blocks share a multiprocessor"
+        }
+        "malloc" | "free" => OF_THE_HOST,
+        _ if name.starts_with("cuda") => OF_THE_HOST,
+        "__ldcs" | "__ldcg" => "write `load(view, cache = streaming)`, or `cache = global`",
         "__ldg" | "ldg" => "write `x[i]`, or `load(view, cache = …)`",
         "make_tile" => "a tile is written `(8, 4)`",
         "size_t" => "write `i64`",
@@ -120,6 +181,11 @@ pub fn here(name: &str) -> Option<&'static str> {
         "atomicMax" => "write `atomic_max(x[i], v)`",
         "atomicMin" => "write `atomic_min(x[i], v)`",
         "atomicCAS" => "write `atomic_cas(x[i], expected, v)`",
+        "atomicSub" => "write `atomic_add(x[i], -v)`",
+        "atomicAnd" => "write `atomic_and(x[i], v)`",
+        "atomicOr" => "write `atomic_or(x[i], v)`",
+        "atomicXor" => "write `atomic_xor(x[i], v)`",
+        "atomicInc" | "atomicDec" => "write `atomic_add(x[i], 1)`, and `% n` of what it gives",
         "atomicExch" => "write `atomic_exchange(x[i], v)`",
         _ => return None,
     })

@@ -25,6 +25,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
         (_, Plus) if next == Some(Plus) => {
             foreign(0, "there is no operator `++`", "write `i += 1;`")
         }
+        (Less, Greater) => foreign(1, "there is no operator `<>`", "write `!=`"),
         (Shr, Greater) => foreign(
             1,
             "there is no operator `>>>`",
@@ -103,6 +104,11 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
                 "write `x: tensor<f32, (m, n)>`, `n: i32`",
             )
         }
+        (Ident(ty), Ident(name)) if expects(";") && next == Some(LBracket) => {
+            let ty = type_here(ty)?;
+            let instead = format!("write `let {name} = fragment<{ty}>(4);`");
+            foreign(1, "an array of a thread is a fragment", instead)
+        }
         (Import, Ident(_)) => foreign(
             0,
             "files are imported, not modules",
@@ -125,7 +131,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
                 "write `4`, where C++ has `Int<4>{}` or `_4{}`",
             )
         }
-        (_, If) if expects(";") && !expects("{") => foreign(
+        (_, If) if expects(";") && !expects("{") && !opens_body(&tokens[at..]) => foreign(
             0,
             "`if` stands before what it chooses",
             "write `if c { a } else { b }`; `select(c, a, b)` chooses element by element",
@@ -268,7 +274,12 @@ fn ends_cast(tokens: &[Token<'_>], at: usize) -> Option<&'static str> {
     let [.., Token::LParen, Token::Ident(name), Token::RParen] = tokens.get(..at)? else {
         return None;
     };
-    Some(match *name {
+    type_here(name)
+}
+
+/// An element type by its name here.
+fn type_here(name: &str) -> Option<&'static str> {
+    Some(match name {
         "float" | "f32" => "f32",
         "double" | "f64" => "f64",
         "half" | "__half" | "half_t" | "f16" => "f16",
@@ -318,6 +329,12 @@ fn begins_statement(token: Token<'_>, next: Option<Token<'_>>) -> bool {
         Return | Break | Continue => true,
         _ => false,
     }
+}
+
+/// Whether a statement that begins with `if`, `for` or `while` has its body in braces.
+fn opens_body(tokens: &[Token<'_>]) -> bool {
+    let ends = |token: &&Token<'_>| matches!(token, Token::LBrace | Token::Else | Token::Semi);
+    tokens.iter().find(ends) == Some(&Token::LBrace)
 }
 
 fn python_block(tokens: &[Token<'_>], at: usize) -> bool {

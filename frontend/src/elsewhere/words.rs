@@ -15,7 +15,9 @@ pub fn here(word: &str) -> Option<&'static str> {
         "include" | "use" | "using" | "from" => "other files come in by `import \"file.cute\";`",
         "constexpr" => "compile-time constants are `const X = …;` at the top, or just `let`",
         "auto" | "val" => "variables are `let x = …;`, or `var x = …;` to assign to them later",
-        "int" | "float" | "double" | "half" | "unsigned" | "long" | "bool" | "size_t" => {
+        "int" | "float" | "double" | "half" | "__half" | "unsigned" | "long" | "short" | "char"
+        | "bool" | "size_t" | "int8_t" | "int16_t" | "int32_t" | "int64_t" | "uint8_t"
+        | "uint16_t" | "uint32_t" | "uint64_t" => {
             "variables are `let x = …;`, or `var x: f32 = …;`; element types are i32, i64, f16, bf16, f32, f64, …"
         }
         "elif" | "elsif" | "elseif" => "write `else if`",
@@ -25,7 +27,17 @@ pub fn here(word: &str) -> Option<&'static str> {
         "not" => "write `!`",
         "is" => "write `==`",
         "as" => "conversions are calls: `f16(x)`",
-        "None" | "null" | "nullptr" | "nil" | "NULL" => "a whole mode is `_`",
+        "None" => "a whole mode is `_`",
+        "null" | "nullptr" | "nil" | "NULL" => {
+            "there are no pointers: whether a kernel has something is a compile-time parameter, asked for by `static if`"
+        }
+        "dim3" | "__launch_bounds__" | "float2" | "float4" | "int2" | "int4" | "uint4" => {
+            super::names::here(word)?
+        }
+        "asm" => "inline PTX is `ptx(\"…\", …);`",
+        "goto" => {
+            "there is no `goto`: a loop is left by `break`, a round of it by `continue`, a function by `return`"
+        }
         "True" => "write `true`",
         "False" => "write `false`",
         "match" | "switch" | "case" => "there is no `match`; use `if … else if …`",
@@ -34,7 +46,8 @@ pub fn here(word: &str) -> Option<&'static str> {
         }
         "impl" | "trait" => "functions stand in the record that they are called on",
         "enum" | "type" | "typedef" => "there are no types but records; use `const` for numbers",
-        "pub" | "public" | "extern" => "all items are public; leave it out",
+        "pub" | "public" => "all items are public; leave it out",
+        "extern" => "all items are public: leave it out; shared memory is `let s = smem<f32>(32);`",
         "lambda" => "write a `fn`",
         "until" => "write `while !…`",
         "do" => "write `loop { …; if !condition { break; } }`",

@@ -136,14 +136,18 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
     }
 
-    /// What divides the result of integer arithmetic.
-    fn known_divisor(&self, op: BinaryOp, lhs: &Value<'c, 'a>, rhs: &Value<'c, 'a>) -> i64 {
-        let divisor = |value: &Value<'c, 'a>| match value {
+    /// What is known to divide an integer; 0 of 0.
+    pub(super) fn divisor(&self, value: &Value<'c, 'a>) -> i64 {
+        match value {
             Value::Int(value) => value.checked_abs().unwrap_or(1),
             Value::Scalar(scalar) => scalar.div,
             _ => 1,
-        };
-        let (a, b) = (divisor(lhs), divisor(rhs));
+        }
+    }
+
+    /// What divides the result of integer arithmetic.
+    fn known_divisor(&self, op: BinaryOp, lhs: &Value<'c, 'a>, rhs: &Value<'c, 'a>) -> i64 {
+        let (a, b) = (self.divisor(lhs), self.divisor(rhs));
         match op {
             BinaryOp::Mul => divisor_of_product(a, b, MAX_DIVISOR),
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Rem => gcd(a, b).max(1),

@@ -281,7 +281,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     message,
                     format!("this is {from}"),
                 );
-                return Err(self.report(diagnostic.with_help(format!("convert them: `{to}(…)`"))));
+                let help = format!("convert them: `{to}({})`", self.text(value_span));
+                return Err(self.report(diagnostic.with_help(help)));
             }
         }
         let ir = self.spread(&value, elem, Some(size), value_span)?;

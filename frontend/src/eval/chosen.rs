@@ -16,23 +16,35 @@ pub fn chosen_kernels<'a>(
     options: &LowerOptions,
 ) -> Result<Vec<&'a Kernel>, Diagnostic> {
     let kernels = named(program, options.kernel.as_deref())?;
-    match wrong_define(&kernels, options) {
+    match wrong_define(&kernels, &options.defines) {
         None => Ok(kernels),
         Some(wrong) => Err(wrong),
     }
 }
 
-fn named<'a>(program: &'a Program, wanted: Option<&str>) -> Result<Vec<&'a Kernel>, Diagnostic> {
-    let root = program.root().map(|root| root.id).unwrap_or_default();
-    let kernel = |item: &'a Item| match &item.kind {
+/// Checks what is set for a program whose blocks launch kernels of all of its files.
+///
+/// # Errors
+/// When a `-D` names no compile-time parameter of any of them.
+pub fn check_defines(program: &Program, defines: &[(String, String)]) -> Result<(), Diagnostic> {
+    let kernels: Vec<&Kernel> = program.items().filter_map(kernel_of).collect();
+    wrong_define(&kernels, defines).map_or(Ok(()), Err)
+}
+
+fn kernel_of(item: &Item) -> Option<&Kernel> {
+    match &item.kind {
         ItemKind::Kernel(kernel) => Some(kernel),
         _ => None,
-    };
+    }
+}
+
+fn named<'a>(program: &'a Program, wanted: Option<&str>) -> Result<Vec<&'a Kernel>, Diagnostic> {
+    let root = program.root().map(|root| root.id).unwrap_or_default();
     let Some(wanted) = wanted else {
         let items = program.root().into_iter().flat_map(|root| &root.items);
-        return Ok(items.filter_map(kernel).collect());
+        return Ok(items.filter_map(kernel_of).collect());
     };
-    let all: Vec<&Kernel> = program.items().filter_map(kernel).collect();
+    let all: Vec<&Kernel> = program.items().filter_map(kernel_of).collect();
     if let Some(kernel) = all.iter().find(|kernel| *kernel.name.node == *wanted) {
         return Ok(vec![kernel]);
     }
@@ -51,14 +63,14 @@ fn named<'a>(program: &'a Program, wanted: Option<&str>) -> Result<Vec<&'a Kerne
 }
 
 /// The first `-D` that names no compile-time parameter.
-fn wrong_define(kernels: &[&Kernel], options: &LowerOptions) -> Option<Diagnostic> {
+fn wrong_define(kernels: &[&Kernel], defines: &[(String, String)]) -> Option<Diagnostic> {
     let params: Vec<&str> = kernels
         .iter()
         .flat_map(|kernel| &kernel.static_params)
         .map(|param| &*param.name.node)
         .collect();
     let known = |name: &str| params.contains(&name);
-    let (name, _) = options.defines.iter().find(|(name, _)| !known(name))?;
+    let (name, _) = defines.iter().find(|(name, _)| !known(name))?;
     let span = kernels
         .first()
         .map_or(Span::default(), |kernel| kernel.name.span);

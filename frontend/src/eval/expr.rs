@@ -401,7 +401,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Value<'c, 'a>> {
         let register_name = register.name();
-        let Some(at) = ["x", "y", "z"].iter().position(|name| *name == axis) else {
+        let Some(at) = Register::AXES.iter().position(|name| *name == axis) else {
             let message = format!("`{register_name}` has x, y and z, not `{axis}`");
             return self.error(codes::UNKNOWN_NAME, span, message, "no such field");
         };

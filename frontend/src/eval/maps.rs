@@ -6,6 +6,7 @@ use super::{Evaluator, Result, Stop};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
 use cutec_abi::TensorMapAbi;
+use cutec_dialects::atoms::CopyAtom;
 use cutec_dialects::builder::{IrValue, defining_op, value_key};
 use cutec_dialects::memo::val_of;
 use cutec_dialects::value::{Val, View};
@@ -181,28 +182,42 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Err(self.report(diagnostic.with_help(help)))
     }
 
-    /// Puts the names of tensors and extents into the help line of an error about bulk copies that asks for a promise.
-    pub(super) fn name_promises(&self, diagnostic: &mut Diagnostic, operands: &[IrValue<'c>]) {
+    /// Puts the names of tensors and extents into the help line of an error about a copy that asks for a promise. The first
+    /// operand says how wide its accesses are.
+    pub(super) fn name_promises(
+        &self,
+        diagnostic: &mut Diagnostic,
+        vals: &[Val],
+        operands: &[IrValue<'c>],
+    ) {
         let asks = |help: &String| help.starts_with("promise");
         if !diagnostic.help.as_ref().is_some_and(asks) {
             return;
         }
+        let width = |atom: &CopyAtom| atom.elem.bytes_of(atom.src_values());
+        let (bytes, otherwise) = match vals.first() {
+            Some(Val::BulkCopy(_)) => (ALIGN, ""),
+            Some(Val::CopyAtom(atom)) => (width(atom), ", or copy fewer bits"),
+            Some(Val::TiledCopy(copy)) => (width(&copy.atom), ", or copy fewer bits"),
+            _ => return,
+        };
         let mut promises = Vec::new();
         for operand in operands {
-            for promise in self.promises_of_rows(*operand).unwrap_or_default() {
+            for promise in self.promises_of_rows(*operand, bytes).unwrap_or_default() {
                 if !promises.contains(&promise) {
                     promises.push(promise);
                 }
             }
         }
         if !promises.is_empty() {
-            diagnostic.help = Some(format!("promise `where {}`", promises.join(", ")));
+            let promises = promises.join(", ");
+            diagnostic.help = Some(format!("promise `where {promises}`{otherwise}"));
         }
     }
 
-    /// What is not promised of the tensor that a view is a part of, so that its rows begin at multiples of 16 bytes and are
-    /// as many bytes long.
-    fn promises_of_rows(&self, view: IrValue<'c>) -> Option<Vec<String>> {
+    /// What is not promised of the tensor that a view is a part of, so that its rows begin at multiples of so many bytes and
+    /// are as many bytes long.
+    fn promises_of_rows(&self, view: IrValue<'c>, bytes: i64) -> Option<Vec<String>> {
         let mut value = view;
         let tensor = loop {
             if let Some((_, tensor)) = self.maps.tensors.get(&value_key(value)) {
@@ -219,10 +234,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let Ok(Val::View(whole)) = val_of(value) else {
             return None;
         };
-        let chunk = (ALIGN / tensor.elem.bytes()).max(1);
+        let chunk = (bytes / tensor.elem.bytes()).max(1);
         let mut promises = Vec::new();
-        if whole.ptr.alignment() < ALIGN {
-            promises.push(format!("align({}) >= {ALIGN}", tensor.name));
+        if whole.ptr.alignment() < bytes {
+            promises.push(format!("align({}) >= {bytes}", tensor.name));
         }
         let layout = whole.layout.inner();
         let modes = layout

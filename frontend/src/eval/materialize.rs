@@ -72,9 +72,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Ok(None) => Ok(Value::Unit),
             Err(error) => {
                 let mut diagnostic = problem::semantic(span, what, &error, &vals);
-                if matches!(vals.first(), Some(Val::BulkCopy(_))) {
-                    self.name_promises(&mut diagnostic, &irs);
-                }
+                self.name_promises(&mut diagnostic, &vals, &irs);
                 Err(self.report(diagnostic))
             }
         }

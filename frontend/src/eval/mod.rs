@@ -82,7 +82,7 @@ use std::sync::Arc;
 use values::{Binding, Slot, Value};
 
 pub use calls::Calls;
-pub use chosen::chosen_kernels;
+pub use chosen::{check_defines, chosen_kernels};
 pub(crate) use rounding::converts;
 pub use show::{Observation, Observations};
 pub use tunable::{Configuration, Space, space};

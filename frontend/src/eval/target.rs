@@ -14,9 +14,9 @@ use cutec_dialects::target::Feature;
 use cutec_dialects::tile::cost_model::ProductTile;
 
 /// What it is called.
-const NAME: &str = "target";
-const FIELDS: [&str; 3] = ["name", "sm", "smem"];
-const METHODS: [&str; 3] = ["has", "tiles", "blocks"];
+pub(super) const NAME: &str = "target";
+pub(super) const FIELDS: [&str; 3] = ["name", "sm", "smem"];
+pub(super) const METHODS: [&str; 3] = ["has", "tiles", "blocks"];
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// Whether an expression is the built-in `target`.

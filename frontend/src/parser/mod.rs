@@ -14,8 +14,8 @@ pub mod shape;
 pub mod statements;
 pub mod words;
 
-use crate::ast::{Block, File, Item, ItemKind};
-use crate::diagnostics::Diagnostic;
+use crate::ast::{Block, File, Item, ItemKind, MAX_DEPTH};
+use crate::diagnostics::{Diagnostic, codes};
 use crate::elsewhere;
 use crate::grammar::ItemParser;
 use crate::lexer::{DocLine, Lexeme, Token, balance::balance, classify::classify, lex_part};
@@ -255,7 +255,17 @@ impl Parser<'_> {
         });
         match ItemParser::new().parse(&cx, tokens) {
             Ok(kind) => {
-                self.diagnostics.extend(cx.into_diagnostics());
+                let mut found = cx.into_diagnostics();
+                for deep in found
+                    .iter_mut()
+                    .filter(|found| found.code == codes::NESTING_TOO_DEEP)
+                {
+                    let label = &mut deep.labels[0];
+                    if let Some(bracket) = first_too_deep(lexemes, label.span.start) {
+                        label.span = bracket.span(self.file);
+                    }
+                }
+                self.diagnostics.append(&mut found);
                 Ok(kind)
             }
             Err(error) => {
@@ -367,7 +377,7 @@ impl Parser<'_> {
         let expects_semicolon = failure.expected.iter().any(|terminal| terminal == ";");
         let ends_here = found.is_none_or(|found| {
             found.token.starts_statement()
-                || found.token == Token::RBrace
+                || matches!(found.token, Token::RBrace | Token::If)
                 || matches!(found.token, Token::Ident(_) | Token::Reduction(_))
                     && previous.is_some_and(|previous| previous.token.ends_operand())
         });
@@ -433,6 +443,26 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// The first bracket that nests too deep of those around a place: a tree counts its levels from the leaves on, a reader
+/// from outside.
+fn first_too_deep<'t, 'l>(lexemes: &'l [Lexeme<'t>], place: u32) -> Option<&'l Lexeme<'t>> {
+    let mut open = Vec::new();
+    for lexeme in lexemes.iter().take_while(|lexeme| lexeme.start <= place) {
+        match lexeme.token {
+            Token::LParen
+            | Token::LBracket
+            | Token::LBrace
+            | Token::BlockStatement
+            | Token::FieldsOpen => open.push(lexeme),
+            Token::RParen | Token::RBracket | Token::RBrace => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.get(MAX_DEPTH as usize).copied()
 }
 
 /// The statement to blame for a failure, if it lies in a block.

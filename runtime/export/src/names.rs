@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// What C and C++ mean by themselves, and what the headers define that come along.
+/// What C and C++ mean by themselves, and what the headers define that come along or that a caller may have included;
+/// macros in capitals aside, see [`is_reserved`].
 const TAKEN: &[&str] = &[
+    "DLTensor",
+    "I",
     "alignas",
     "alignof",
     "and",
@@ -19,8 +22,12 @@ const TAKEN: &[&str] = &[
     "case",
     "catch",
     "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
     "class",
     "compl",
+    "complex",
     "concept",
     "const",
     "const_cast",
@@ -39,21 +46,29 @@ const TAKEN: &[&str] = &[
     "dynamic_cast",
     "else",
     "enum",
+    "errno",
     "explicit",
     "export",
     "extern",
     "false",
+    "far",
     "float",
     "for",
     "friend",
     "goto",
     "if",
+    "imaginary",
     "inline",
     "int",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "int8_t",
     "linux",
     "long",
     "mutable",
     "namespace",
+    "near",
     "new",
     "noexcept",
     "noreturn",
@@ -72,11 +87,16 @@ const TAKEN: &[&str] = &[
     "restrict",
     "return",
     "short",
+    "sched_priority",
     "signed",
     "sizeof",
+    "small",
     "static",
     "static_assert",
     "static_cast",
+    "stderr",
+    "stdin",
+    "stdout",
     "stream",
     "struct",
     "switch",
@@ -90,6 +110,10 @@ const TAKEN: &[&str] = &[
     "typeid",
     "typename",
     "typeof",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "uint8_t",
     "union",
     "unix",
     "unsigned",
@@ -116,11 +140,23 @@ pub fn identifier(name: &str) -> String {
     text
 }
 
-/// Names of parameters: none twice, and none that C or C++ has a meaning for.
+/// Whether C keeps a name for itself (C11, 7.1.3), or a header may have it as a macro: by custom those are in capitals, as
+/// `INT32_MAX` and `EOF` are.
+fn is_reserved(name: &str) -> bool {
+    let begin: Vec<char> = name.chars().take(2).collect();
+    let of_c = matches!(begin.as_slice(), ['_', '_' | 'A'..='Z']);
+    let capitals = matches!(begin.as_slice(), ['A'..='Z', _]);
+    of_c || capitals && !name.contains(|letter: char| letter.is_ascii_lowercase())
+}
+
+/// Names of parameters: none twice, and none that C or C++ has a meaning for, or that a header may define.
 pub fn parameters<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut known: HashSet<String> = TAKEN.iter().map(|word| (*word).to_owned()).collect();
     let names = names.map(|name| {
         let mut name = identifier(name);
+        if is_reserved(&name) {
+            name.push('_');
+        }
         while !known.insert(name.clone()) {
             name.push('_');
         }
@@ -170,6 +206,21 @@ mod tests {
         assert_eq!(identifier("0"), "_0");
         let names = parameters(["a", "new", "a", "stream", "é"].into_iter());
         assert_eq!(names, ["a", "new_", "a_", "stream_", "_"]);
+        let names =
+            parameters(["INT32_MAX", "EOF", "errno", "I", "A", "sA", "_Bool", "__x"].into_iter());
+        assert_eq!(
+            names,
+            [
+                "INT32_MAX_",
+                "EOF_",
+                "errno_",
+                "I_",
+                "A",
+                "sA",
+                "_Bool_",
+                "__x_"
+            ]
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 FILE holds messages in JSON, separated by lines of `// -----`; other lines of `//` are the test's. After each
 message the answer to it is awaited: a response, or the diagnostics of that version. `{"await": METHOD}` is no message:
-it waits for the server to say that. Everything that the server says is printed; the exit code is the server's."""
+it waits for the server to say that, and `{"raw": TEXT}` is sent as it is. Everything that the server says is printed; the exit code is the server's."""
 import json
 import re
 import subprocess
@@ -21,6 +21,8 @@ def awaited(message):
     """Whether a message of the server answers this one; None where nothing does."""
     if "await" in message:
         return lambda answer: answer.get("method") == message["await"]
+    if "raw" in message:
+        return lambda answer: "id" in answer and answer["id"] is None
     if "id" in message:
         return lambda answer: "method" not in answer and answer["id"] == message["id"]
     document = message.get("params", {}).get("textDocument")
@@ -46,7 +48,7 @@ def main():
     server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     for message in messages(sys.argv[1]):
         if "await" not in message:
-            text = json.dumps(message).encode()
+            text = message.get("raw", json.dumps(message)).encode()
             server.stdin.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
             server.stdin.flush()
         answers = awaited(message)

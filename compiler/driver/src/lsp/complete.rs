@@ -1,4 +1,5 @@
-//! Names that may continue a text: members behind a point, files behind `import`, else what is in scope, built-ins,
+//! Names that may continue a text: members behind a point, those of a built-in alone where one stands before it, files
+//! behind `import`, else what is in scope, built-ins,
 //! types and keywords.
 
 use super::Documents;
@@ -37,7 +38,22 @@ pub fn complete(
         return Some(imports(path));
     }
     let before = text.get(..start)?.trim_end();
-    let of_value = before.ends_with('.') && !before.ends_with("..");
+    let value = before.strip_suffix('.').filter(|it| !it.ends_with('.'));
+    let visible = at.analysis.names.visible(at.analysis.root(), at.offset);
+    if let Some(value) = value {
+        let (start, end) = word_around(value, value.len());
+        let name = value.get(start..end)?;
+        let parts = match visible.iter().any(|it| *it.name == *name) {
+            true => Vec::new(),
+            false => builtins::members(name),
+        };
+        if !parts.is_empty() {
+            let parts = parts.into_iter().filter(|part| part.starts_with(begun));
+            let parts = parts.map(|part| simple(part, CompletionItemKind::FIELD));
+            return Some(parts.collect());
+        }
+    }
+    let of_value = value.is_some();
     let fits =
         |entry: &&Builtin| entry.receiver().is_some() == of_value && entry.name.starts_with(begun);
     let mut items: Vec<CompletionItem> = Vec::new();
@@ -46,7 +62,6 @@ pub fn complete(
         let members = members.filter(|it| it.meaning.is_member() && it.name.starts_with(begun));
         items.extend(members.map(|it| own(at.analysis, it)));
     } else {
-        let visible = at.analysis.names.visible(at.analysis.root(), at.offset);
         let visible = visible.into_iter().filter(|it| it.name.starts_with(begun));
         let callable = |it: &&Definition| !matches!(it.meaning, Meaning::Test | Meaning::Bench);
         items.extend(visible.filter(callable).map(|it| own(at.analysis, it)));

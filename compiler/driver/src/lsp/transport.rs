@@ -1,9 +1,11 @@
 //! Messages of the protocol on standard input and output, of bounded size: `Content-Length` is a number that anybody can
-//! write.
+//! write. Of a text that is no message the other side is told; what does not say how long it is ends the conversation.
 
 use crossbeam_channel::bounded;
-use lsp_server::{Connection, Message};
-use std::io::{self, BufRead, Read};
+use lsp_server::{Connection, ErrorCode, Message};
+use serde_json::error::Category;
+use serde_json::json;
+use std::io::{self, BufRead, Read, Write};
 use std::thread::JoinHandle;
 
 /// The longest message that is read. An editor sends whole files, as JSON text.
@@ -29,23 +31,50 @@ enum Malformed {
     Truncated { expected: u64, found: usize },
     #[error("a message of the protocol: {0}")]
     Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 impl From<Malformed> for io::Error {
     fn from(error: Malformed) -> Self {
-        Self::new(io::ErrorKind::InvalidData, error)
+        match error {
+            Malformed::Io(error) => error,
+            error => Self::new(io::ErrorKind::InvalidData, error),
+        }
     }
 }
 
-/// Reads a message; `None` at the end.
+/// Reads a message; `None` at the end. A text that is no message is answered on `to`, and passed over.
 ///
 /// # Errors
-/// When reading fails, or what stands there is no message or too long a one.
-pub fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
+/// When reading or answering fails, or a header says no length or too large a one.
+pub fn receive(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<Option<Message>> {
+    loop {
+        match read(from) {
+            Err(Malformed::Json(error)) => refuse(&error, to)?,
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// The answer to a text that is no message. It has no number: nobody knows which one it had.
+fn refuse(error: &serde_json::Error, to: &mut impl Write) -> io::Result<()> {
+    let code = match error.classify() {
+        Category::Data => ErrorCode::InvalidRequest,
+        Category::Io | Category::Syntax | Category::Eof => ErrorCode::ParseError,
+    };
+    let message = error.to_string();
+    let error = json!({ "code": code as i32, "message": message });
+    let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+    write!(to, "Content-Length: {}\r\n\r\n{answer}", answer.len())?;
+    to.flush()
+}
+
+fn read(from: &mut impl BufRead) -> Result<Option<Message>, Malformed> {
     let mut length = None;
     for lines in 0.. {
         if lines == MAX_HEADER_LINES {
-            return Err(Malformed::HeaderLines.into());
+            return Err(Malformed::HeaderLines);
         }
         let mut line = Vec::new();
         from.take(MAX_HEADER_BYTES).read_until(b'\n', &mut line)?;
@@ -61,7 +90,7 @@ pub fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
             .and_then(|text| text.split_once(": "));
         let Some((name, value)) = header else {
             let found = text.chars().take(80).collect();
-            return Err(Malformed::Header { found }.into());
+            return Err(Malformed::Header { found });
         };
         if name.eq_ignore_ascii_case("Content-Length") {
             let found: Option<u64> = value.parse().ok();
@@ -73,17 +102,16 @@ pub fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     }
     let Some(expected) = length else {
         let found = "none".to_owned();
-        return Err(Malformed::Length { found }.into());
+        return Err(Malformed::Length { found });
     };
     // The text grows as it arrives, not to what the header says.
     let mut text = Vec::new();
     from.take(expected).read_to_end(&mut text)?;
     if (text.len() as u64) < expected {
         let found = text.len();
-        return Err(Malformed::Truncated { expected, found }.into());
+        return Err(Malformed::Truncated { expected, found });
     }
-    let message = serde_json::from_slice(&text).map_err(Malformed::Json)?;
-    Ok(Some(message))
+    Ok(Some(serde_json::from_slice(&text)?))
 }
 
 /// The threads behind a connection.
@@ -116,14 +144,12 @@ pub fn stdio() -> io::Result<(Connection, Threads)> {
     let (sender, outgoing) = bounded::<Message>(0);
     let (incoming, receiver) = bounded::<Message>(0);
     let writer = std::thread::Builder::new().spawn(move || {
-        let mut stdout = io::stdout().lock();
-        outgoing
-            .into_iter()
-            .try_for_each(|message| message.write(&mut stdout))
+        let mut messages = outgoing.into_iter();
+        messages.try_for_each(|message| message.write(&mut io::stdout().lock()))
     })?;
     let reader = std::thread::Builder::new().spawn(move || {
         let mut stdin = io::stdin().lock();
-        while let Some(message) = read(&mut stdin)? {
+        while let Some(message) = receive(&mut stdin, &mut io::stdout())? {
             let last = matches!(&message, Message::Notification(said) if said.method == "exit");
             // Nobody listens any more: the other side says why.
             if incoming.send(message).is_err() || last {
@@ -158,6 +184,21 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_is_no_message_is_answered_and_passed_over() {
+        let exit = r#"{"jsonrpc":"2.0","method":"exit"}"#;
+        let deep = "[".repeat(100_000);
+        let texts = ["[[[[", "", "\u{feff}", &deep, "[1]", exit];
+        let framed = texts.map(|text| format!("Content-Length: {}\r\n\r\n{text}", text.len()));
+        let (framed, mut answers) = (framed.concat(), Vec::new());
+        let message = receive(&mut framed.as_bytes(), &mut answers).expect("well-formed headers");
+        assert!(matches!(message, Some(Message::Notification(said)) if said.method == "exit"));
+        let answers = String::from_utf8(answers).expect("UTF-8");
+        assert_eq!(answers.matches("\"id\":null").count(), 5);
+        assert_eq!(answers.matches("-32700").count(), 4);
+        assert_eq!(answers.matches("-32600").count(), 1);
+    }
+
+    #[test]
     fn nothing_is_read_without_limit() {
         assert!(error("Content-Length: 99999999999999\r\n\r\n{}").contains("at most 134217728"));
         assert!(error("Content-Length: -1\r\n\r\n{}").contains("found -1"));
@@ -165,8 +206,5 @@ mod tests {
         assert!(error("Content-Length: 100\r\n\r\n{}").contains("after 2 of 100 bytes"));
         assert!(error(&"x".repeat(1 << 20)).contains("at most 1024 bytes"));
         assert!(error(&"a: b\r\n".repeat(100)).contains("at most 32 lines"));
-        assert!(error("Content-Length: 4\r\n\r\n[[[[").contains("a message of the protocol"));
-        let deep = "[".repeat(100_000);
-        assert!(error(&format!("Content-Length: 100000\r\n\r\n{deep}")).contains("recursion"));
     }
 }

@@ -92,7 +92,9 @@ fn kernel_launch(
     let mut device = simulator();
     run_kernel(&mut device, &artifact, &kernel.name, &mut values).map_err(|error| {
         let fault = match &error {
-            RunError::Device(error) => Fault::of(error, &compiled.sources).diagnostic(&kernel.name),
+            RunError::Device(error) => Fault::of(error, &compiled.sources)
+                .within(&compiled.calls)
+                .diagnostic(&kernel.name),
             RunError::Bind(_) => None,
         };
         match fault {
@@ -123,8 +125,8 @@ fn block_launches(
     options: Options,
     reporter: &Reporter,
 ) -> Result<Vec<LaunchReport>, CommandError> {
-    let (sources, program) =
-        program::load(source, &FileLoader).map_err(|error| reporter.errors(&error))?;
+    let (sources, program) = program::load(source, &FileLoader, &options.defines)
+        .map_err(|error| reporter.errors(&error))?;
     let items = program.root().into_iter().flat_map(|root| &root.items);
     let filter = arguments.filter.as_deref().unwrap_or("");
     let mut benches: Vec<(&str, &Block)> = Vec::new();

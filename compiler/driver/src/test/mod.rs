@@ -98,7 +98,7 @@ struct TestFile<'a> {
 }
 
 impl<'a> TestFile<'a> {
-    /// `None` where it does not parse, which is reported.
+    /// `None` where it does not parse or has no parameter that is set, which is reported.
     fn load(
         arguments: &'a TestArguments,
         path: &Path,
@@ -109,7 +109,7 @@ impl<'a> TestFile<'a> {
         if let (Some(plan), Some(path)) = (&plan, &arguments.plan) {
             check_plan(plan, path, &source, reporter);
         }
-        let (sources, program) = match program::load(&source, &FileLoader) {
+        let (sources, program) = match program::load(&source, &FileLoader, &options.defines) {
             Ok(loaded) => loaded,
             Err(error) => {
                 let _ = reporter.errors(&error);
@@ -241,7 +241,7 @@ struct Summary {
     passed: u64,
     failed: u64,
     filtered: u64,
-    /// Files that do not parse.
+    /// Files that do not parse, or have no parameter that is set.
     broken: u64,
     /// Kernels that no test launches and that do not compile.
     unlaunched: u64,
@@ -261,7 +261,7 @@ impl Summary {
             seconds(elapsed)
         );
         if self.broken > 0 {
-            line.push_str(&format!("{} of the files do not parse\n", self.broken));
+            line.push_str(&format!("{} of the files did not run\n", self.broken));
         }
         if self.unlaunched > 0 {
             line.push_str(&format!(

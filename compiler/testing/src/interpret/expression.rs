@@ -187,7 +187,7 @@ impl Interpreter<'_> {
 }
 
 /// `lhs op rhs`, as the compiler computes what it knows ([`cutec_abi::arithmetic`]).
-pub(super) fn binary(op: BinaryOp, lhs: Value, rhs: Value, span: Span) -> Result<Value, Stop> {
+pub(crate) fn binary(op: BinaryOp, lhs: Value, rhs: Value, span: Span) -> Result<Value, Stop> {
     if let (Value::DType(a), Value::DType(b), BinaryOp::Eq | BinaryOp::Ne) = (&lhs, &rhs, op) {
         return Ok(Value::Bool((a == b) == (op == BinaryOp::Eq)));
     }

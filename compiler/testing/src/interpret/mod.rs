@@ -8,6 +8,8 @@ mod call;
 mod expression;
 mod statement;
 
+pub(super) use expression::binary;
+
 use super::builtin;
 use super::index::lower::Names;
 use super::launch::Launcher;

@@ -97,7 +97,7 @@ pub(super) fn open_simulator(cancel: &Cancel) -> SimDevice {
 
 /// Runs the bench with the defaults, and takes its launches.
 pub(super) fn launches(request: &Request<'_>) -> Result<Bench, TuneError> {
-    let (sources, program) = program::load(request.source, &FileLoader)?;
+    let (sources, program) = program::load(request.source, &FileLoader, &request.options.defines)?;
     let bench = block(&program, request.bench)?;
     let compiler = Compiler::new();
     let first = first_device(request);
@@ -192,7 +192,7 @@ fn block<'a>(program: &'a Program, name: &str) -> Result<&'a BenchItem, TuneErro
 
 /// Runs the bench with the configurations of a plan, for its assertions.
 pub(super) fn with_plan(request: &Request<'_>, plan: &Plan) -> Result<(), TuneError> {
-    let (sources, program) = program::load(request.source, &FileLoader)?;
+    let (sources, program) = program::load(request.source, &FileLoader, &request.options.defines)?;
     let bench = block(&program, request.bench)?;
     let compiler = Compiler::new();
     let mut device = open_device(first_device(request), &request.cancel)?;

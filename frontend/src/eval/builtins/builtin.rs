@@ -7,6 +7,7 @@
 
 use crate::ast::{Arg, Expr};
 use crate::eval::call::Call;
+use crate::eval::tiles;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result};
 use cutec_dialects::ops::CuteOp;
@@ -279,6 +280,9 @@ pub enum Register {
 }
 
 impl Register {
+    /// Its parts, in order.
+    pub(in crate::eval) const AXES: [&'static str; 3] = ["x", "y", "z"];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -409,6 +413,19 @@ impl Builtin {
             | Lowering::Method(..)
             | Lowering::Register(_)
             | Lowering::TileIndex => false,
+        }
+    }
+
+    /// What stands behind its point: `x`, `y` and `z` of `thread_idx`.
+    pub fn axes(&self) -> &'static [&'static str] {
+        match self.lowering {
+            Lowering::Register(_) => &Register::AXES,
+            Lowering::TileIndex => &tiles::AXES,
+            Lowering::Call(_)
+            | Lowering::Elementwise(_)
+            | Lowering::Place(_)
+            | Lowering::Generic(_)
+            | Lowering::Method(..) => &[],
         }
     }
 

@@ -4,12 +4,13 @@ use crate::diagnostics::codes;
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::{ArgValue, Call};
 use crate::eval::constant::rounded;
-use crate::eval::values::{Value, elem_name};
+use crate::eval::values::{Scalar, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
 use cutec_abi::arithmetic::{self, Operation};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, LlvmOp, VectorOp};
+use cutec_layout::gcd;
 
 use super::builtin::{Builtin, Kind, LowerCall, Lowering, Parameter, arg, optional, rest};
 use super::elementary::Elementary;
@@ -257,6 +258,8 @@ pub(super) fn extreme_of<'c, 'a>(
     if let Some(value) = ev.known_function(operation, (&a.0, a.1), (&b.0, b.1), span)? {
         return Ok(value);
     }
+    // What divides both divides the one that it is.
+    let div = gcd(ev.divisor(&a.0), ev.divisor(&b.0)).max(1);
     let pair = ev.pair(if smaller { "min" } else { "max" }, a, b, span)?;
     let op = match (pair.elem.is_float(), smaller) {
         (true, true) => ArithOp::Minimumf,
@@ -266,7 +269,10 @@ pub(super) fn extreme_of<'c, 'a>(
         (false, true) => ArithOp::Minsi,
         (false, false) => ArithOp::Maxsi,
     };
-    ev.elementwise(op, &pair, span)
+    Ok(match ev.elementwise(op, &pair, span)? {
+        Value::Scalar(scalar) => Value::Scalar(Scalar { div, ..scalar }),
+        other => other,
+    })
 }
 
 fn abs<'c, 'a>(ev: &mut Evaluator<'c, 'a>, call: &Call<'c, 'a>) -> Result<Value<'c, 'a>> {

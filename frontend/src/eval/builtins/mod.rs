@@ -68,7 +68,7 @@ pub(super) use unflatten::integer;
 
 use super::call::Call;
 use super::values::{Value, elem_name};
-use super::{Evaluator, Result, Stop};
+use super::{Evaluator, Result, Stop, target};
 use crate::ast::{Arg, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::elsewhere::names as elsewhere;
@@ -87,6 +87,17 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
             Lowering::Register(register) => Some(Value::Register(register)),
             _ => Some(Value::Builtin(first.name)),
         },
+    }
+}
+
+/// What may stand behind the point of a built-in name: `x`, `y` and `z` of `thread_idx`.
+pub fn members(name: &str) -> Vec<&'static str> {
+    match name {
+        target::NAME => target::FIELDS.into_iter().chain(target::METHODS).collect(),
+        _ => {
+            let entries = table::named(name).iter();
+            entries.flat_map(|entry| entry.axes()).copied().collect()
+        }
     }
 }
 

@@ -326,7 +326,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             match &part {
                 Value::Tile(tile) if tile.elem != Elem::I32 => {
                     let what = "a tile of i32";
-                    let help = "coordinates are i32: convert them, `i32(…)`";
+                    let text = self.text(span);
+                    let help = format!("coordinates are i32: convert them, `i32({text})`");
                     return self.expected_with_help(what, &part, span, help);
                 }
                 Value::Tile(_) => {}

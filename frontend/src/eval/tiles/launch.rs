@@ -17,7 +17,7 @@ use cutec_dialects::target::{LARGEST_CLUSTER, MOST_WARPS};
 use cutec_dialects::tile::MOST_AXES;
 
 /// Names of the axes of a launch in tiles: those of the product, and one of batches.
-const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
+pub(in crate::eval) const AXES: [&str; MOST_AXES] = ["m", "n", "l", "b"];
 /// The widest raster, and the most warps of a block.
 const MAX_RASTER: i64 = 1 << 16;
 

@@ -31,6 +31,8 @@ pub(super) use combine::has_tiles;
 pub(super) use launch::TileLaunch;
 pub(super) use variables::Carried;
 
+pub(super) use launch::AXES;
+
 use super::builtins::Level;
 use super::values::{Tile, Value, elem_name};
 use super::{Evaluator, Result};

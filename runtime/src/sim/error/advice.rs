@@ -1,6 +1,7 @@
 //! What there is to say about an error beyond its first line: other places, facts, the usual fix.
 
 use super::{Act, ErrorKind, Party, SourceLoc, Waiter};
+use crate::sim::Space;
 
 impl ErrorKind {
     /// Other places that belong to the error, and what is to be seen there.
@@ -176,8 +177,9 @@ impl ErrorKind {
                 first,
                 second,
                 in_flight,
+                space,
                 ..
-            } => return Some(race_help(first, second, *in_flight)),
+            } => return Some(race_help(first, second, *in_flight, *space)),
             ErrorKind::PendingCopy { bulk: true, .. } => {
                 "wait for the phase of the copy's mbarrier with `mbarrier_wait(place, parity)`"
             }
@@ -305,13 +307,20 @@ fn place(party: &Party, text: String) -> Vec<(&SourceLoc, String)> {
         .collect()
 }
 
-fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
+fn race_help(first: &Party, second: &Party, in_flight: bool, space: Space) -> String {
     let copies = |party: &Party| {
         matches!(
             party.act,
             Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite | Act::MapRead
         )
     };
+    let acts = [first.act, second.act];
+    // Where a statement begins its line is the same.
+    let line = |party: &Party| {
+        let source = party.source.as_ref()?;
+        Some((source.file.clone(), source.line))
+    };
+    let one_line = line(first).is_some_and(|of_first| line(second) == Some(of_first));
     let text = match () {
         _ if second.act == Act::MapRead => {
             "who has edited a tensor map releases it, by `fence_tma_desc_release()` or `cp_fence_tma_desc_release(to, from)`, and \
@@ -357,9 +366,12 @@ fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
             "wait for the copy with `cp_async_wait(n)` in the thread that made it, and then, where another \
              thread uses the bytes, at a `barrier()`"
         }
+        _ if first.block != second.block && matches!(space, Space::Shared | Space::Cluster) => {
+            "the blocks of a cluster wait for each other at a `cluster_barrier()`: put one between the two"
+        }
         _ if first.block != second.block => {
             "blocks run in any order and do not wait for each other: give each block elements of its own, \
-             update with atomics, or launch a second kernel"
+             update with atomics, as `atomic_add(x[i], v)`, or launch a second kernel"
         }
         _ if copies(first) => {
             "`cp_async_wait` makes a copy visible to the thread that made it; others need a `barrier()` \
@@ -369,12 +381,21 @@ fn race_help(first: &Party, second: &Party, in_flight: bool) -> String {
             "the copy may overwrite what others still use: put a `barrier()` between their last use and \
              the copy"
         }
-        _ if [first.act, second.act].contains(&Act::Signal) => {
+        _ if acts == [Act::Write; 2] && first.ptx_line == second.ptx_line => {
+            "threads write the same element in one statement: give each thread elements of its own, let one thread write, or \
+             combine what they have, as by `atomic_add(x[i], v)`"
+        }
+        _ if one_line && matches!(acts, [Act::Read, Act::Write] | [Act::Write, Act::Read]) => {
+            "what a thread reads in this statement another one writes in it: to combine what they have, update the element at \
+             once, as by `atomic_add(x[i], v)`; else let all have read it first, and write it after a `barrier()`"
+        }
+        _ if acts.contains(&Act::Signal) => {
             "make an mbarrier before others use it: put a `barrier()` after `mbarrier.init` and before \
              `mbarrier.inval`"
         }
         _ if first.warp == second.warp => {
-            "lanes of a warp do not run in lockstep: put `warp_barrier()` between the two"
+            "lanes of a warp do not run in lockstep: put `warp_barrier()` between the two, or `barrier()` where other warps use \
+             the bytes as well"
         }
         () => "put a `barrier()` between the two",
     };

@@ -447,7 +447,7 @@ fn a_race_is_told_in_full() {
         assert!(text.contains(part), "{text}");
     }
     assert_eq!(error.places()[0].0.line, 10);
-    assert!(error.help().unwrap().contains("warp_barrier"));
+    assert!(error.help().unwrap().contains("atomic_add"));
 }
 
 #[test]
