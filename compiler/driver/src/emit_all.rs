@@ -270,9 +270,8 @@ fn of_ptx(text: &str) -> Vec<Place> {
     places
 }
 
-/// By the lines of the source that a listing has beside the first instruction of each. It names a file without its folder;
-/// `files` are whole names,
-/// of which the last one with it is meant.
+/// By the lines of the source that a listing has beside the first instruction of each. It names a file without its folder:
+/// of the whole names in `files` the last one with it is meant.
 fn of_sass<'f>(text: &str, files: impl Iterator<Item = &'f String>) -> Vec<Place> {
     let files: HashMap<&str, &str> = files
         .map(|file| (file.rsplit('/').next().unwrap_or(file), file.as_str()))

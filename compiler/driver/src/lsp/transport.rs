@@ -66,7 +66,9 @@ fn refuse(error: &serde_json::Error, to: &mut impl Write) -> io::Result<()> {
     let message = error.to_string();
     let error = json!({ "code": code as i32, "message": message });
     let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
-    write!(to, "Content-Length: {}\r\n\r\n{answer}", answer.len())?;
+    // At once, between messages of the thread that answers.
+    let framed = format!("Content-Length: {}\r\n\r\n{answer}", answer.len());
+    to.write_all(framed.as_bytes())?;
     to.flush()
 }
 
