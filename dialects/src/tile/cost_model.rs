@@ -125,8 +125,10 @@ impl ReducedRow {
 pub struct Work;
 
 impl Work {
-    /// A load, of an element or of neighbours, with its address and its condition.
+    /// A load, with its address and its condition.
     const LOAD: i64 = 6;
+    /// Each word that it brings: 16 bytes that all lanes have in common take longer than from shared memory.
+    const WORD: i64 = 2;
     /// A further row that a warp reads a part of: memory looks for one after the other.
     const ROW: i64 = 4;
     /// An access to shared memory.
@@ -143,9 +145,9 @@ impl Work {
         Work::ROUNDS.pow(loops.min(Work::LOOPS))
     }
 
-    /// A load of which a warp reads parts of so many rows.
-    pub fn load(rows: i64) -> i64 {
-        Work::LOAD + Work::ROW * (rows - 1)
+    /// A load of so many bytes, of which a warp reads parts of so many rows.
+    pub fn load(bytes: i64, rows: i64) -> i64 {
+        Work::LOAD + Work::WORD * ((bytes + 3) / 4) + Work::ROW * (rows - 1)
     }
 }
 

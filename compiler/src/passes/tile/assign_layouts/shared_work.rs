@@ -46,7 +46,7 @@ impl<'c> Assignment<'c> {
                     repeated.work += of_op * repeated.held * instructions_of(*op);
                 }
                 Some(TileOp::Gather) if is_of(result_of(*op, 0)) => {
-                    repeated.work += of_op * repeated.held * Work::load(1);
+                    repeated.work += of_op * repeated.held * Work::load(tile.elem.bytes(), 1);
                 }
                 Some(TileOp::Load) if is_of(result_of(*op, 0)) => {
                     repeated.work += of_op * self.cost_of_loads(*op, tile, layout);
@@ -92,9 +92,11 @@ impl<'c> Assignment<'c> {
             }
             // Rows that a warp reads parts of.
             let rows = (different * own / run).max(1);
-            Some(layout.values() / own.min(vector) * Work::load(rows))
+            let at_once = own.min(vector);
+            let bytes = at_once * loaded.elem.bytes();
+            Some(layout.values() / at_once * Work::load(bytes, rows))
         };
-        known().unwrap_or(layout.values() * Work::load(1))
+        known().unwrap_or(layout.values() * Work::load(tile.elem.bytes(), 1))
     }
 
     /// The classes of tiles that are spread as one is because they have the same elements in the same order, itself among them; `None` where one of them
