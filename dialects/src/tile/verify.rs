@@ -83,11 +83,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let buffer = view(op, 0, Space::Smem)?;
             let part = tile_of(result(op)?)?;
             same("the element type of the buffer", part.elem, buffer.ptr.elem)?;
-            let mut stage = buffer_shape(&buffer)?;
-            if op.attribute(TRANSPOSED).is_ok() {
-                stage.reverse();
-            }
-            part_of(op, "a stage", &stage, &part)
+            part_of(op, "a stage", &stage_of(op, &buffer)?, &part)
         }
         TileOp::Slice => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
@@ -110,7 +106,7 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         TileOp::Write | TileOp::GatherAsync => {
             let value = tile(op, 0)?;
             let buffer = view(op, 1, Space::Smem)?;
-            let shape = buffer_shape(&buffer)?;
+            let shape = stage_of(op, &buffer)?;
             same(
                 "the element type of the buffer",
                 value.elem,
@@ -540,6 +536,18 @@ fn on_view<'c: 'a, 'a>(
         }
     }
     place::check(op, first, &by_element)
+}
+
+/// The shape of a stage as an operation has it, that of the transpose where it says so.
+fn stage_of<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    buffer: &View,
+) -> Result<Vec<i64>, String> {
+    let mut stage = buffer_shape(buffer)?;
+    if op.attribute(TRANSPOSED).is_ok() {
+        stage.reverse();
+    }
+    Ok(stage)
 }
 
 /// The shape of a stage of a buffer, of which the last mode is the stages.

@@ -204,23 +204,26 @@ fn read_of(tile: &TileType, fast: usize) -> Option<(Tile, cutec_layout::smem::Ac
     Some((of, access))
 }
 
-/// The buffer of a second factor that is computed and written to shared memory, where `wgmma` reads it: with the elements of a row of k side by
-/// side, or of a column, where it is a transpose.
+/// The buffer of a factor that is computed and written to shared memory, where `wgmma` reads it: with the elements of a row of k side by
+/// side, or across it, where it is a transpose.
 ///
 /// # Errors
-/// Why there is none, as a clause.
+/// Why there is none, as the end of a clause that says which factor is computed.
 pub(super) fn buffer_of_computed(factor: IrValue, tile: &TileType) -> Result<View, String> {
-    let factor = tile::ConvertLayout::defining(factor).map_or(factor, tile::ConvertLayout::input);
-    let turned = defining_op(factor).is_some_and(|op| TileOp::Transpose.is(op));
-    let turned = turned && Wgmma::transposes(tile.elem);
     if tile.elem.bits() > MOST_BITS {
         return Err(format!(
-            "b is computed, and elements of {} would have to be rounded on their way to shared memory",
+            ", and elements of {} would have to be rounded on their way to shared memory",
             tile.elem.language_name()
         ));
     }
-    let buffer = smem_tile::of_descriptor(tile, usize::from(!turned));
-    buffer.ok_or_else(|| "b is computed, and its rows are no multiples of 32 bytes".into())
+    let buffer = smem_tile::of_descriptor(tile, usize::from(!is_turned(factor, tile)));
+    buffer.ok_or_else(|| ", and its rows are no multiples of 32 bytes".into())
+}
+
+/// Whether a factor is the transpose of what is computed, which `wgmma` reads from shared memory as it is.
+pub(super) fn is_turned(factor: IrValue, tile: &TileType) -> bool {
+    let factor = tile::ConvertLayout::defining(factor).map_or(factor, tile::ConvertLayout::input);
+    Wgmma::transposes(tile.elem) && defining_op(factor).is_some_and(|op| TileOp::Transpose.is(op))
 }
 
 /// Whether an operation gives elements of the tiles that it takes, or what it computes of them one by one.
@@ -261,12 +264,16 @@ pub(super) fn is_prologue<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> bool {
 
 /// Whether a product reads by a descriptor what threads write, in each round of the loop that it stands in.
 pub(super) fn reads_what_is_written(dot: IrOp) -> bool {
-    let factor = tile::Dot::of(dot).map(tile::Dot::b);
-    let read = factor.and_then(tile::Read::defining);
-    let Some(read) = read.filter(|read| is_for_descriptors(read.op())) else {
-        return false;
-    };
-    users(read.buffer()).into_iter().any(|user| {
-        TileOp::Write.is(user) && user.attribute(GATHERED).is_err() && same_block(user, dot)
+    let factors = tile::Dot::of(dot).map(tile::Dot::factors);
+    let mut reads = factors
+        .into_iter()
+        .flatten()
+        .filter_map(tile::Read::defining);
+    reads.any(|read| {
+        let mut writes = users(read.buffer()).into_iter();
+        is_for_descriptors(read.op())
+            && writes.any(|user| {
+                TileOp::Write.is(user) && user.attribute(GATHERED).is_err() && same_block(user, dot)
+            })
     })
 }

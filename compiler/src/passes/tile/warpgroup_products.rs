@@ -2,8 +2,8 @@
 //!
 //! `wgmma` reads b from shared memory, a as well or from registers. What is loaded comes there by tensor maps, which a
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
-//! registers, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
-use super::computed_operand::{buffer_of_computed, is_prologue};
+//! registers, its transpose goes to shared memory, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+use super::computed_operand::{buffer_of_computed, is_prologue, is_turned};
 use super::gathers::GatheredTile;
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
@@ -205,18 +205,25 @@ fn product<'c>(
         *bytes += if in_loop(dot) { 2 } else { 1 } * b.elem.bytes_of(b.size());
     }
     let a_load = tile::Load::defining(of.a());
-    let a_is_computed = a_load.is_none() && gathers[0].is_none();
-    if a_is_computed {
-        is_for_registers(&a).map_err(|why| format!("a is computed{why}"))?;
-    }
     let b_load = tile::Load::defining(of.b());
     let mut buffers = [None, None];
+    // Of a transpose others have what a thread multiplies from registers.
+    let a_is_computed = a_load.is_none() && gathers[0].is_none();
+    let a_is_written = a_is_computed && is_turned(of.a(), &a) && !is_prologue(of.a(), dot);
+    if a_is_written {
+        buffers[0] =
+            Some(buffer_of_computed(of.a(), &a).map_err(|why| format!("a is computed{why}"))?);
+        *bytes += a.elem.bytes_of(a.size());
+    } else if a_is_computed {
+        is_for_registers(&a).map_err(|why| format!("a is computed{why}"))?;
+    }
     if b_load.is_none() && gathers[1].is_none() {
         // Each round would wait until all threads have written it ("By `wgmma`").
         if is_prologue(of.b(), dot) {
             return Err("b is computed of what each round loads, and each round would wait until all threads have written it to shared memory".into());
         }
-        buffers[1] = Some(buffer_of_computed(of.b(), &b)?);
+        buffers[1] =
+            Some(buffer_of_computed(of.b(), &b).map_err(|why| format!("b is computed{why}"))?);
         *bytes += b.elem.bytes_of(b.size());
     }
     for (index, gathered) in gathers.into_iter().enumerate() {
@@ -246,7 +253,7 @@ fn product<'c>(
         shape,
         slices,
         types,
-        a_in_registers: a_is_computed || split,
+        a_in_registers: a_is_computed && !a_is_written || split,
         buffers,
     })
 }

@@ -62,7 +62,8 @@ impl<'c> Partition<'c> {
     /// `tile.read`: a part of a stage as a vector.
     pub(super) fn read(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let read = present(tile::Read::of(op))?;
-        let (buffer, stage) = (self.buffer_of(read)?, read.stage());
+        let buffer = self.as_taken(op, read.buffer())?;
+        let stage = read.stage();
         let offsets = offsets_of(op).map_err(SemError::Illegal)?;
         let fragment;
         match tiled_copy_of(op).map_err(SemError::Illegal)? {
@@ -88,11 +89,15 @@ impl<'c> Partition<'c> {
         self.load_vec(fragment, to)
     }
 
-    /// The buffer as an operation reads it, its axes exchanged where that is of the transpose.
-    pub(super) fn buffer_of(&self, read: tile::Read<'c>) -> Result<IrValue<'c>, SemError> {
-        match read.op().attribute(TRANSPOSED) {
-            Ok(_) => exchanged(&self.ir, read.buffer(), OF_BUFFER),
-            Err(_) => Ok(read.buffer()),
+    /// The buffer as an operation reads or writes it, its axes exchanged where that is of the transpose.
+    pub(super) fn as_taken(
+        &self,
+        op: IrOp<'c>,
+        buffer: IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        match op.attribute(TRANSPOSED) {
+            Ok(_) => exchanged(&self.ir, buffer, OF_BUFFER),
+            Err(_) => Ok(buffer),
         }
     }
 
@@ -100,7 +105,8 @@ impl<'c> Partition<'c> {
     pub(super) fn write(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
         let write = present(tile::Write::of(op))?;
-        let (buffer, stage) = (write.buffer(), write.stage());
+        let buffer = self.as_taken(op, write.buffer())?;
+        let stage = write.stage();
         let fragment = self.fragment(&from)?;
         self.store_vec(vector, fragment);
         if let Some(copy) = tiled_copy_of(op).map_err(SemError::Illegal)? {

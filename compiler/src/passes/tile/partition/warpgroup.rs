@@ -265,7 +265,7 @@ impl<'c> Partition<'c> {
             true => self.first_of_warpgroup()?,
             false => self.constant(Val::int_tuple([0]))?,
         };
-        let operands = [tiled, self.buffer_of(read)?, thread];
+        let operands = [tiled, self.as_taken(read.op(), read.buffer())?, thread];
         let part = self.cute(CuteOp::TiledMmaPartition, &operands, &Attrs::operand(which))?;
         let stage = match of_numbers {
             Part::Whole => read.stage(),

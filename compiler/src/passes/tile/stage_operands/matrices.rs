@@ -1,6 +1,6 @@
-//! Reads by `ldmatrix` of what threads hold as a product has its sums or its first factor, or as the transpose of these.
+//! Reads by `ldmatrix`, and writes by `stmatrix`, of what threads hold as a product has its sums or its first factor, or as the transpose of these.
 use super::super::computed_operand::boxed;
-use super::super::matrix_copies::load_of_sums;
+use super::super::matrix_copies::{load_of_sums, store_of_sums};
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::twins::exchanged_buffer;
@@ -60,7 +60,42 @@ fn copy_of(tile: &TileType, (buffer, fast): (&View, usize), dots: &[IrOp]) -> Op
     })
 }
 
+/// How threads write a tile to a buffer of which an axis is the fast one, and whether it is the transpose of that, which they hold; `None` where they
+/// write vectors.
+fn write_of(tile: &TileType, (buffer, fast): (&View, usize), dots: &[IrOp]) -> Option<(Val, bool)> {
+    let copy = |tile: &TileType, buffer: &View, fast: usize| {
+        let mma = product_of_sums(tile, dots)?;
+        store_of_sums(&mma, buffer, fast)
+    };
+    let as_it_is = copy(tile, buffer, fast).map(|copy| (copy, false));
+    as_it_is.or_else(|| {
+        let buffer = exchanged_buffer(buffer).ok()?;
+        Some((copy(&transposed(tile)?, &buffer, 1 - fast)?, true))
+    })
+}
+
 impl<'c> Staging<'c> {
+    /// Writes what is computed to a stage, by `stmatrix` or by vectors.
+    pub(super) fn write_by(
+        &self,
+        ir: &OpBuilder<'c>,
+        made: IrValue<'c>,
+        tile: &TileType,
+        (allocated, buffer, fast): (IrValue<'c>, &View, usize),
+        stage: IrValue<'c>,
+    ) {
+        let (mut made, mut attrs) = (made, Vec::new());
+        if let Some((copy, is_transposed)) = write_of(tile, (buffer, fast), &self.dots) {
+            attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
+            if is_transposed && let Some(turned) = transposed(tile) {
+                attrs.push((TRANSPOSED, ir.unit()));
+                let ty = turned.ir(ir.context());
+                made = ir.value(TileOp::Transpose, &[made], &[], ty);
+            }
+        }
+        ir.op(TileOp::Write, &[made, allocated, stage], &attrs, &[]);
+    }
+
     /// The buffer of a stage for a tile that a tensor map brings, and how threads read it from there, where that is not by vectors.
     ///
     /// # Errors

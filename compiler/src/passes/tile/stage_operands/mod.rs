@@ -14,7 +14,7 @@ mod copies;
 mod fill;
 mod matrices;
 
-use super::computed_operand::{boxes_of, buffer_of_computed};
+use super::computed_operand::{boxes_of, buffer_of_computed, is_turned};
 use super::emits::fence_for_async_proxy;
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
@@ -396,12 +396,13 @@ impl<'c> Staging<'c> {
         let (tile, mma) = (tile_of(dot, made)?, mma_of(dot)?);
         let mut ir = OpBuilder::new(self.ir.context(), Insertion::Before(self.entry));
         ir.location = dot.location();
-        let buffer = buffer_of_computed(made, &tile).map_err(|message| (dot, message))?;
-        let allocated = allocate_for_descriptor(&ir, &tile, Some(buffer));
-        let (allocated, _) = allocated.map_err(|message| (dot, message))?;
+        let buffer = buffer_of_computed(made, &tile)
+            .map_err(|why| (dot, format!("a factor is computed{why}")))?;
+        let allocated = allocate_view(&ir, &buffer);
         ir.insertion = Insertion::Before(invariant_in_loop_of(made, dot).unwrap_or(dot));
         let stage = ir.constant(0, "i32");
-        ir.op(TileOp::Write, &[made, allocated, stage], &[], &[]);
+        let fast = usize::from(!is_turned(made, &tile));
+        self.write_by(&ir, made, &tile, (allocated, &buffer, fast), stage);
         fence_for_async_proxy(&ir);
         ir.insertion = Insertion::Before(dot);
         let spread = types::operand_layout(&mma, index, &tile.shape);
