@@ -324,6 +324,28 @@ impl TileLayout {
         Ok(TileLayout::of_modes(&threads, &values, &whole))
     }
 
+    /// So many tiles of a shape side by side along an axis, each held by threads of its own, as this one is; without an axis all hold the same.
+    ///
+    /// # Errors
+    /// Where a mode goes beyond an axis.
+    pub fn of_blocks(
+        &self,
+        shape: &[i64],
+        axis: Option<usize>,
+        count: i64,
+    ) -> Result<Self, String> {
+        let (mut threads, values) = (self.thread_modes(shape)?, self.value_modes(shape)?);
+        let mut whole = shape.to_vec();
+        threads.push(Mode {
+            extent: count,
+            along: axis.map(|axis| (axis, shape[axis])),
+        });
+        if let Some(axis) = axis {
+            whole[axis] *= count;
+        }
+        Ok(TileLayout::of_modes(&threads, &values, &whole))
+    }
+
     /// `threads` threads side by side along the axis that is fast in memory, each with vectors of `vector`
     /// elements where the shape allows it; what is left of the threads goes along the other axes, or
     /// holds the same.

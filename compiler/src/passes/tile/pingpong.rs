@@ -3,6 +3,7 @@
 //!
 //! `tile-select-atoms` decides: a product then has one warpgroup, and `tile.pingpong` of the function is the number of those that
 //! take turns. Up to `tile-specialize-warps` the kernel is that of one of them; there it gets tiles by the number of the warpgroup.
+use super::computed_operand::is_turned;
 use super::gathers::GatheredTile;
 use super::multicast;
 use super::specialize_warps::{is_accumulated, pinned_to_stay};
@@ -20,7 +21,7 @@ use cutec_dialects::builder::{
 };
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::has_no_effect;
-use cutec_dialects::ops::{Op, ScfOp, TileOp, tile};
+use cutec_dialects::ops::{NvvmOp, Op, ScfOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::cost_model::TilesInTurn;
 use cutec_dialects::tile::{Precision, TileType};
@@ -120,6 +121,10 @@ fn obstacle<'c>(function: IrOp<'c>, dots: &[IrOp<'c>], target: &Target) -> Optio
     if inside.iter().any(counts) {
         return Some("the kernel counts its blocks".into());
     }
+    let asks = |op: &IrOp| NvvmOp::ReadPtxSregCtaidX.is(*op) || TileOp::Index.is(*op);
+    if !inside.iter().any(asks) {
+        return Some("all tiles are the same one".into());
+    }
     if loads_between(function, dots) {
         return Some("what is no operand is loaded between products".into());
     }
@@ -161,8 +166,9 @@ fn obstacle_of<'c>(dot: IrOp<'c>, function: IrOp<'c>) -> Option<String> {
     if (factors.into_iter()).any(|factor| GatheredTile::of(factor, function).is_some()) {
         return Some("an operand is gathered".into());
     }
-    let of_b = factors[1];
-    if tile::Load::defining(of_b).is_none() {
+    let [of_a, of_b] = factors;
+    let is_written = tile_of(dot, of_a).is_ok_and(|a| is_turned(of_a, &a));
+    if tile::Load::defining(of_b).is_none() || is_written {
         return Some(
             "an operand is computed, and goes through shared memory that both would write".into(),
         );

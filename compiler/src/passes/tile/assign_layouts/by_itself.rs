@@ -3,6 +3,7 @@ use super::Assignment;
 use super::accesses::{Kind, Reach};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
+use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::stage_operands::gathered_along;
@@ -34,11 +35,34 @@ impl<'c> Assignment<'c> {
         let along = self.along(value, tile);
         let layout = match self.by_parts(value, tile, along)? {
             Some(layout) => layout,
-            None => TileLayout::of_threads(&tile.shape, along, self.threads),
+            None => self.of_all_threads(value, tile, along)?,
         };
         self.warn_of_copies(value, tile, &layout);
         self.assign(value, layout);
         self.derive()
+    }
+
+    /// The layout in which all threads share a tile. Where several blocks do, and the threads of one are no power of two, each block has a part.
+    fn of_all_threads(
+        &self,
+        value: IrValue<'c>,
+        tile: &TileType,
+        along: SideBySide,
+    ) -> Result<TileLayout, Failed<'c>> {
+        let blocks = blocks_of_tile(self.function);
+        let own = self.threads / blocks;
+        if blocks == 1 || own.count_ones() == 1 {
+            return Ok(TileLayout::of_threads(&tile.shape, along, self.threads));
+        }
+        let mut axes = std::iter::once(along.axis).chain(0..tile.shape.len());
+        let axis = axes.find(|axis| tile.shape[*axis] % blocks == 0);
+        let mut part = tile.shape.clone();
+        if let Some(axis) = axis {
+            part[axis] /= blocks;
+        }
+        let layout = TileLayout::of_threads(&part, along, own);
+        let whole = layout.of_blocks(&part, axis, blocks);
+        whole.map_err(|message| (defining_op(value).unwrap_or(self.function), message))
     }
 
     /// Along which axis threads stand side by side.

@@ -23,6 +23,7 @@ use super::gathers::Vectors;
 use super::held_factor::HeldFactor;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
+use super::partition::is_within_warps;
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::{ByMap, InPieces};
 use super::shifts;
@@ -45,7 +46,7 @@ use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
 use scatters::spread_anew;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Assigns a layout to every tile of the module.
 pub fn assign_layouts<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -323,24 +324,32 @@ impl<'c> Assignment<'c> {
     /// Whether a loop inside of which an operation does not stand reduces what becomes a tile: where this is spread as the reduction leaves it, it
     /// is spread anew once, behind the loop.
     fn is_reduced_inside(&self, op: IrOp<'c>, tile: IrValue<'c>) -> bool {
-        let class = self.classes.class(tile);
-        let reshaping = class.and_then(|class| self.reshaping.get(&class));
-        reshaping.into_iter().flatten().any(|number| {
-            let inside = self.operations[*number];
-            let gives = self.classes.class(result_of(inside, 0)) == class;
-            let input = operands_of(inside).next().filter(|_| gives);
-            let Some(input) = input.filter(|input| self.layout(*input).is_none()) else {
-                return false;
-            };
-            loops_around(inside).any(|outside| loops_around(op).all(|around| around != outside))
-                && match TileOp::of(inside) {
-                    Some(TileOp::Reduce | TileOp::Fold) => true,
-                    Some(TileOp::Transpose | TileOp::Reshape) => {
-                        self.classes.class(input) != class && self.is_reduced_inside(op, input)
-                    }
-                    _ => false,
+        // The classes that become it, turned and reshaped. A loop may carry them around.
+        let mut open: Vec<usize> = self.classes.class(tile).into_iter().collect();
+        let mut seen: HashSet<usize> = open.iter().copied().collect();
+        while let Some(class) = open.pop() {
+            for number in self.reshaping.get(&class).into_iter().flatten() {
+                let inside = self.operations[*number];
+                let gives = self.classes.class(result_of(inside, 0)) == Some(class);
+                let input = operands_of(inside).next().filter(|_| gives);
+                let Some(input) = input.filter(|input| self.layout(*input).is_none()) else {
+                    continue;
+                };
+                let mut outside = loops_around(inside);
+                if !outside.any(|outside| loops_around(op).all(|around| around != outside)) {
+                    continue;
                 }
-        })
+                match TileOp::of(inside) {
+                    Some(TileOp::Reduce | TileOp::Fold) => return true,
+                    Some(TileOp::Transpose | TileOp::Reshape) => {
+                        let class = self.classes.class(input);
+                        open.extend(class.filter(|class| seen.insert(*class)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        false
     }
 
     /// Writes the layouts into the types.
@@ -391,7 +400,14 @@ impl<'c> Assignment<'c> {
                     self.say_what_would_help(*op);
                     let through_buffers = ByMap::of(*op, self.function, &self.operations).is_some()
                         || InPieces::of_narrow(*op, &self.operations).is_some();
-                    if let Some(layout) = self.wider(*op)?.filter(|_| !through_buffers) {
+                    // What is spread anew goes through the memory of one block.
+                    let of_a_block = blocks_of_tile(self.function) == 1;
+                    let wider = self.wider(*op)?.filter(|_| !through_buffers);
+                    let held = tile_of(*op, operand(*op, 0)?)?;
+                    let wider = wider.filter(|wider| {
+                        of_a_block || is_within_warps(&held, &held.with_layout(wider.clone()))
+                    });
+                    if let Some(layout) = wider {
                         convert_operand(context, *op, 0, layout)?;
                     }
                 }

@@ -4,6 +4,7 @@ use super::Assignment;
 use super::accesses::Reach;
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{blocks, is_inside, operations};
+use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::tile::types::tile_of;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{ArithOp, TileOp, tile};
@@ -26,8 +27,9 @@ impl<'c> Assignment<'c> {
             work: 0,
             conversions: 0,
         };
-        // Products have copies that bring what is repeated, and stages to wait for.
-        if !repeated.is_repeated() || self.operations.iter().any(|op| TileOp::Dot.is(*op)) {
+        // Products have copies that bring what is repeated, and stages to wait for; what is spread anew goes through the memory of one block.
+        let has_products = self.operations.iter().any(|op| TileOp::Dot.is(*op));
+        if !repeated.is_repeated() || has_products || blocks_of_tile(self.function) > 1 {
             return false;
         }
         let Some(classes) = self.spread_alike(value) else {

@@ -1,7 +1,7 @@
 //! `tile.fold` and `tile.scan`: tiles combined along an axis by a function.
 //!
 //! The modes along the axis, those of values, of lanes and of warps, are taken from the smallest step to the largest, as
-//! the digits of a coordinate. After each of them the elements that differ in the digits so far are a block, of which a
+//! the digits of a coordinate; of a fold, which takes values in any order, first those of values. After each of them the elements that differ in the digits so far are a block, of which a
 //! thread knows the total; in a scan each element also has what is combined of its block up to it. The next mode
 //! combines totals of neighbouring blocks: within the thread, by shuffles (PTX ISA, "shfl.sync"), or through shared
 //! memory.
@@ -12,7 +12,6 @@ use super::scratch::{Scratch, Through, carried};
 use super::shuffle::{BUTTERFLY, INDEXED};
 use super::{Partition, Spread};
 use crate::passes::cmpi::LESS;
-use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{blocks, clone, collect_nested, operations, present, set_operand};
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, array_elements, integer_value, operands_of, result_of,
@@ -101,7 +100,7 @@ impl<'c> Partition<'c> {
                 .map(|value| inclusive.then(|| element(value)))
                 .collect(),
         };
-        for digit in digits(&combining.spread, combining.axis, combining.threads)? {
+        for digit in combining.digits()? {
             match digit.held {
                 Held::Values(apart) => self.in_thread(&combining, &mut state, digit, apart)?,
                 Held::Lanes(apart) => self.in_warp(&combining, &mut state, digit, apart)?,
@@ -398,8 +397,7 @@ impl<'c> Partition<'c> {
             Ok(())
         })?;
         self.meet(among);
-        let extents = &combining.spread.tile.shape[..combining.axis];
-        let stride: i64 = extents.iter().product();
+        let stride = combining.stride(combining.axis);
         let word = self.ir.ty("i32");
         let mine = self.place_in(combining, digit, apart);
         for (block, first) in blocks.iter().zip(&firsts) {
@@ -444,8 +442,8 @@ impl<'c> Partition<'c> {
                 state.totals.insert(*block, total);
             }
         }
-        // The next iteration may take the buffer only when all have read it.
-        if in_loop(combining.op) {
+        // What takes the buffer next may only when all have read it.
+        if self.is_taken_again(combining.op) {
             self.meet(among);
         }
         Ok(())
@@ -543,12 +541,10 @@ impl<'c> Partition<'c> {
     ) -> Result<(Numbers<'c>, Numbers<'c>), SemError> {
         let word = self.ir.ty("i32");
         let spread = &combining.spread;
-        let mut shape = spread.tile.shape.clone();
-        shape[combining.axis] /= digit.step;
-        let stride = |axis: usize| shape[..axis].iter().product::<i64>();
+        let stride = |axis: usize| combining.stride(axis);
         let mut base = self.ir.constant(0, "i32");
         let mut offsets = vec![0; blocks.len()];
-        for axis in 0..shape.len() {
+        for axis in 0..spread.tile.shape.len() {
             let step = if axis == combining.axis {
                 digit.step
             } else {
@@ -616,8 +612,14 @@ impl<'c> Partition<'c> {
     }
 }
 
-/// The digits of the coordinate along the axis, that of the smallest step first.
-pub(super) fn digits(spread: &Spread, along: usize, threads: i64) -> Result<Vec<Digit>, SemError> {
+/// The digits of the coordinate along the axis, in the order in which they are combined: of a scan that of the smallest step first; else, in any order,
+/// first those of which a thread has all values, so that it tells others as little as can be.
+pub(super) fn digits(
+    spread: &Spread,
+    along: usize,
+    threads: i64,
+    is_scan: bool,
+) -> Result<Vec<Digit>, SemError> {
     let shape = &spread.tile.shape;
     let mut digits = Vec::new();
     let mut apart = 1;
@@ -671,7 +673,10 @@ pub(super) fn digits(spread: &Spread, along: usize, threads: i64) -> Result<Vec<
         }
         apart = end;
     }
-    digits.sort_by_key(|digit| digit.step);
+    digits.sort_by_key(|digit| {
+        let is_first = !is_scan && matches!(digit.held, Held::Values(_));
+        (!is_first, digit.step)
+    });
     Ok(digits)
 }
 
@@ -693,6 +698,19 @@ impl Digit {
 }
 
 impl Combining<'_> {
+    fn digits(&self) -> Result<Vec<Digit>, SemError> {
+        digits(&self.spread, self.axis, self.threads, self.is_scan)
+    }
+
+    /// How far apart the totals of neighbours along an axis lie in shared memory: what threads beside each other tell lies side by side, and behind it
+    /// the next along the axis that is combined.
+    fn stride(&self, axis: usize) -> i64 {
+        let extents = self.spread.tile.shape.iter().enumerate();
+        let inner = extents
+            .filter(|(other, _)| *other != self.axis && (axis == self.axis || *other < axis));
+        inner.map(|(_, extent)| extent).product()
+    }
+
     /// The parts of a thread's number, as divisor and extent, that are zero in a thread which leaves a total for the
     /// next digit: lanes whose digits are done know the same, as do threads that hold the same elements.
     fn writers(&self, next: Digit) -> Result<Vec<(i64, i64)>, SemError> {
@@ -710,7 +728,8 @@ impl Combining<'_> {
             }
             apart *= mode.extent;
         }
-        let done = digits(&self.spread, self.axis, self.threads)?
+        let done = self
+            .digits()?
             .into_iter()
             .filter(|digit| digit.step < next.step);
         parts.extend(done.filter_map(|digit| match digit.held {

@@ -10,7 +10,6 @@ use super::scratch::{Scratch, Through};
 use super::shuffle::INDEXED;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{NOT_EQUAL, cmpi};
-use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
@@ -53,7 +52,7 @@ impl<'c> Partition<'c> {
                 let buffer = self.scratch(op, scratch)?;
                 // What the iteration before wrote has been read by all; behind a loop the buffer may take the
                 // place of operands.
-                if in_loop(op) || self.staged {
+                if self.is_taken_again(op) || self.staged {
                     self.barrier();
                 }
                 let fast = layout_conversion::fast_axis(from, to)?;

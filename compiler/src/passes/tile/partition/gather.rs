@@ -8,7 +8,6 @@ use super::layout_conversion::buffer_of_elements;
 use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{BELOW, cmpi};
-use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{block_of, present, string_attribute};
 use crate::passes::said::say;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue};
@@ -79,7 +78,7 @@ impl<'c> Partition<'c> {
         }
         let buffer = self.scratch(op, scratch.clone())?;
         // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
-        if in_loop(op) || self.staged {
+        if self.is_taken_again(op) || self.staged {
             self.barrier();
         }
         let fragment = self.fragment(from)?;

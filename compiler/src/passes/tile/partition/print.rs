@@ -6,7 +6,6 @@ use super::exchange::Among;
 use super::scratch::{Scratch, Through};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{EQUAL, LESS};
-use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, present, string_attribute};
 use crate::passes::user_error::of_semantics;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, argument_of, region_with_block};
@@ -118,7 +117,7 @@ impl<'c> Partition<'c> {
         let numbers = values.len() - tiles.len();
         let window = Window::of(&spread.tile.shape, tiles.len(), numbers);
         // What the iteration before wrote has been read by all; behind a loop a buffer may take the place of operands.
-        if in_loop(op) || self.staged {
+        if self.is_taken_again(op) || self.staged {
             self.barrier();
         }
         let mut buffers = Vec::new();

@@ -10,7 +10,6 @@ use super::shuffle::BUTTERFLY;
 use super::summands::Summands;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{BELOW, NOT_EQUAL, cmpi};
-use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::present;
 use crate::passes::remark;
 use crate::passes::tile::types::is_of_each_thread;
@@ -268,8 +267,8 @@ impl<'c> Partition<'c> {
         for (row, number) in rows.iter().zip(numbers.iter_mut()) {
             *number = self.row(buffer, *row, parts, (elem, combine));
         }
-        // The next iteration may take the buffer only when all have read it.
-        if in_loop(op) {
+        // What takes the buffer next may only when all have read it.
+        if self.is_taken_again(op) {
             self.meet(among);
         }
         Ok(())

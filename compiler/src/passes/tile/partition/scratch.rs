@@ -1,6 +1,6 @@
 //! Buffers in shared memory that operations on tiles go through, beside those of operands.
 //!
-//! In loops those alike of all operations are one. Each kind sees to it by a barrier that the next may write: a conversion and a gather
+//! In loops and in kernels with roles those alike of all operations are one. Each kind sees to it by a barrier that the next may write: a conversion and a gather
 //! have one in front of what they write, the others behind what they read.
 use super::layout_conversion::{self, Conversion};
 use super::print::Window;
@@ -108,7 +108,7 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
         (TileOp::Fold | TileOp::Scan, _) => {
             let axis = axis(tile::Combining::of(op).and_then(tile::Combining::axis));
             let elems: Vec<Elem> = inputs.iter().map(|spread| spread.tile.elem).collect();
-            let digits = combine::digits(from, axis, threads)?;
+            let digits = combine::digits(from, axis, threads, TileOp::Scan.is(op))?;
             let through = digits.iter().map(|digit| digit.scratch(from, &elems));
             through.flatten().collect()
         }
@@ -157,6 +157,11 @@ impl Spread {
 }
 
 impl<'c> Partition<'c> {
+    /// Whether an operation's buffer is that of others, too: of those alike in loops, and in kernels with roles.
+    pub(super) fn is_taken_again(&self, op: IrOp<'c>) -> bool {
+        self.roles || in_loop(op)
+    }
+
     /// The buffer of the threads that share a tile, for an operation: where warpgroups take turns each has its own.
     pub(super) fn scratch(
         &mut self,
@@ -164,7 +169,7 @@ impl<'c> Partition<'c> {
         scratch: Scratch,
     ) -> Result<IrValue<'c>, SemError> {
         let rank = scratch.layout.inner().rank();
-        let repeats = self.roles || in_loop(op);
+        let repeats = self.is_taken_again(op);
         let mut known = self.scratch.iter();
         let known = known.find(|(known, _)| repeats && *known == scratch);
         let all = match known {
