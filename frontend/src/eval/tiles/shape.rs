@@ -184,7 +184,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return self.expected("a tile of bool", &Value::Tile(tile.clone()), span);
         }
         let mut found = tile.clone();
-        for axis in (0..tile.shape.len()).rev() {
+        for axis in 0..tile.shape.len() {
             if found.shape[axis] > 1 {
                 found = self.reduced_along(&found, kind, axis, span)?;
             }
