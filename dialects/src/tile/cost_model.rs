@@ -151,6 +151,9 @@ impl Work {
     }
 }
 
+/// How many times as long a wait counts where tensor cores wait, too.
+const BESIDE_PRODUCTS: i64 = 8;
+
 /// A tile that is repeated to a larger one, or left by a reduction of it, where it follows from how that one is spread: several threads have the
 /// same elements ("Scans of states").
 #[derive(Clone, Copy, Debug)]
@@ -163,6 +166,8 @@ pub struct RepeatedTile {
     pub work: i64,
     /// How often it would be spread anew, if it did not follow.
     pub conversions: i64,
+    /// Whether the threads multiply, too: then each wait is one of products.
+    pub beside_products: bool,
 }
 
 impl RepeatedTile {
@@ -176,7 +181,12 @@ impl RepeatedTile {
         let saved = self.work - self.work * self.evenly / self.held;
         // Threads read two neighbours at once.
         let conversion = Work::BARRIER + Work::SHARED * (self.held + self.evenly) / 2;
-        saved > self.conversions * conversion
+        let waits = if self.beside_products {
+            BESIDE_PRODUCTS
+        } else {
+            1
+        };
+        self.conversions > 0 && saved > waits * self.conversions * conversion
     }
 }
 

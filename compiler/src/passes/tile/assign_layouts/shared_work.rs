@@ -26,12 +26,14 @@ impl<'c> Assignment<'c> {
             evenly: (tile.size() + self.threads - 1) / self.threads,
             work: 0,
             conversions: 0,
+            beside_products: false,
         };
-        // Products have copies that bring what is repeated, and stages to wait for; what is spread anew goes through the memory of one block.
-        let has_products = self.operations.iter().any(|op| TileOp::Dot.is(*op));
-        if !repeated.is_repeated() || has_products || blocks_of_tile(self.function) > 1 {
+        // What is spread anew goes through the memory of one block.
+        if !repeated.is_repeated() || blocks_of_tile(self.function) > 1 {
             return false;
         }
+        // What products take besides comes by copies.
+        repeated.beside_products = self.operations.iter().any(|op| TileOp::Dot.is(*op));
         let Some(classes) = self.spread_alike(value) else {
             return false;
         };
@@ -42,7 +44,12 @@ impl<'c> Assignment<'c> {
         };
         for op in &self.operations {
             let rounds = |around: usize| Work::rounds(around as u32);
-            let of_op = rounds(loops_around(*op).count());
+            let loops = loops_around(*op).count();
+            // What stands behind products is computed while others multiply.
+            if repeated.beside_products && loops == 0 {
+                continue;
+            }
+            let of_op = rounds(loops);
             match TileOp::of(*op) {
                 Some(TileOp::Map) if is_of(result_of(*op, 0)) => {
                     repeated.work += of_op * repeated.held * instructions_of(*op);
@@ -50,7 +57,7 @@ impl<'c> Assignment<'c> {
                 Some(TileOp::Gather) if is_of(result_of(*op, 0)) => {
                     repeated.work += of_op * repeated.held * Work::load(tile.elem.bytes(), 1);
                 }
-                Some(TileOp::Load) if is_of(result_of(*op, 0)) => {
+                Some(TileOp::Load) if is_of(result_of(*op, 0)) && !repeated.beside_products => {
                     repeated.work += of_op * self.cost_of_loads(*op, tile, layout);
                 }
                 Some(TileOp::Reduce | TileOp::Fold) if is_of(result_of(*op, 0)) => {
