@@ -141,8 +141,8 @@ impl Work {
     const LOOPS: u32 = 4;
 
     /// How often something is done that stands in so many loops.
-    pub fn rounds(loops: u32) -> i64 {
-        Work::ROUNDS.pow(loops.min(Work::LOOPS))
+    pub fn rounds(loops: usize) -> i64 {
+        Work::ROUNDS.pow(Work::LOOPS.min(loops as u32))
     }
 
     /// A load of so many bytes, of which a warp reads parts of so many rows.

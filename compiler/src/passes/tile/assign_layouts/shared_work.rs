@@ -43,13 +43,12 @@ impl<'c> Assignment<'c> {
                 .is_some_and(|class| classes.contains(&class))
         };
         for op in &self.operations {
-            let rounds = |around: usize| Work::rounds(around as u32);
             let loops = loops_around(*op).count();
             // What stands behind products is computed while others multiply.
             if repeated.beside_products && loops == 0 {
                 continue;
             }
-            let of_op = rounds(loops);
+            let of_op = Work::rounds(loops);
             match TileOp::of(*op) {
                 Some(TileOp::Map) if is_of(result_of(*op, 0)) => {
                     repeated.work += of_op * repeated.held * instructions_of(*op);
@@ -68,7 +67,7 @@ impl<'c> Assignment<'c> {
                     if let Some(input) = input.filter(|input| is_of(*input)) {
                         // What a loop does not change is spread anew in front of it.
                         let inside = loops_around(*op).filter(|around| is_inside(input, *around));
-                        repeated.conversions += rounds(inside.count());
+                        repeated.conversions += Work::rounds(inside.count());
                     }
                 }
                 _ => {}

@@ -1,10 +1,10 @@
 //! `tile.fold` and `tile.scan`: tiles combined along an axis by a function.
 //!
 //! The modes along the axis, those of values, of lanes and of warps, are taken from the smallest step to the largest, as
-//! the digits of a coordinate; of a fold, which takes values in any order, first those of values. After each of them the elements that differ in the digits so far are a block, of which a
-//! thread knows the total; in a scan each element also has what is combined of its block up to it. The next mode
-//! combines totals of neighbouring blocks: within the thread, by shuffles (PTX ISA, "shfl.sync"), or through shared
-//! memory.
+//! the digits of a coordinate; of a fold, which takes values in any order, first those of values. After each of them
+//! the elements that differ in the digits so far are a block, of which a thread knows the total; in a scan each element
+//! also has what is combined of its block up to it. The next mode combines totals of neighbouring blocks: within the
+//! thread, by shuffles (PTX ISA, "shfl.sync"), or through shared memory.
 use super::exchange::Among;
 use super::place::value_places;
 use super::reduce::in_groups;

@@ -40,7 +40,8 @@ impl<'c> Partition<'c> {
             let numbers = self.within_thread(&mut summands, (&from, to), axis, (elem, combine))?;
             return Ok(self.gather(&numbers, self.ir.number_type(elem)));
         }
-        let in_all = as_in_all(&from, to)?.layout == to.layout;
+        let in_all = as_in_all(&from, to)?.layout;
+        let in_all = in_all.is_as(&to.layout, &to.tile.shape);
         let mut numbers = match in_all && self.is_of_scores(op, &from, to) {
             true => {
                 remark(
