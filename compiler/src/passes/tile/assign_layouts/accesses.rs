@@ -2,9 +2,11 @@
 use super::Assignment;
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::users;
+use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::remark;
 use crate::passes::tile::access_width::{SECTOR, bytes_side_by_side, vector_along};
 use crate::passes::tile::gathers::Vectors;
+use crate::passes::tile::partition::is_within_warps;
 use crate::passes::tile::promises::for_vectors;
 use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::types::{
@@ -69,11 +71,23 @@ impl Reach {
 
 impl<'c> Assignment<'c> {
     /// How a tile is to be spread for its store, where threads have too few neighbours as it is; for atomic
-    /// updates, where not each has one and the next thread the next.
+    /// updates, where not each has one and the next thread the next. What blocks of a cluster share stays within their warps: it goes through the
+    /// memory of one block.
     pub(super) fn wider(&self, store: IrOp<'c>) -> Result<Option<TileLayout>, Failed<'c>> {
         let value = present(store, tile::Store::of(store))?.value();
         let tile = tile_of(store, value)?;
-        let (Some(layout), Some(reach)) = (&tile.layout, Reach::of(store, &tile, &self.target))
+        let of_a_block = blocks_of_tile(self.function) == 1;
+        let wider = self.wider_in_a_block(store, &tile)?;
+        Ok(wider
+            .filter(|wider| of_a_block || is_within_warps(&tile, &tile.with_layout(wider.clone()))))
+    }
+
+    fn wider_in_a_block(
+        &self,
+        store: IrOp<'c>,
+        tile: &TileType,
+    ) -> Result<Option<TileLayout>, Failed<'c>> {
+        let (Some(layout), Some(reach)) = (&tile.layout, Reach::of(store, tile, &self.target))
         else {
             return Ok(None);
         };
@@ -86,7 +100,7 @@ impl<'c> Assignment<'c> {
             let side_by_side = TileLayout::blocked(&tile.shape, axis, vector, self.threads);
             // Where each of a few has neighbours, together they update whole sectors at once.
             let few = width(layout)?.min(vector);
-            let run = bytes_side_by_side(&tile, axis, vector);
+            let run = bytes_side_by_side(tile, axis, vector);
             let run = run.map_err(|message| (store, message))?;
             let whole = few > 1 && run >= SECTOR;
             return Ok((!whole && side_by_side != *layout).then_some(side_by_side));
@@ -99,7 +113,7 @@ impl<'c> Assignment<'c> {
             tile.size() * bytes < EXCHANGED_BYTES || !self.operations.iter().any(is_by_warpgroups);
         // In each round of a loop, few are stored sooner than all threads have exchanged them.
         let many = layout.values() * bytes >= WIDEST_ACCESS || loops_around(store).next().is_none();
-        let is_narrow = is_narrow(&tile, &reach).map_err(|message| (store, message))?;
+        let is_narrow = is_narrow(tile, &reach).map_err(|message| (store, message))?;
         let narrow = is_narrow && width < possible && room && many;
         // Neighbours that a thread has to store one by one lie apart from those of the next thread: each store
         // would write a part of many sectors.

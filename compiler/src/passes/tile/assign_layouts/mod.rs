@@ -23,7 +23,6 @@ use super::gathers::Vectors;
 use super::held_factor::HeldFactor;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
-use super::partition::is_within_warps;
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::{ByMap, InPieces};
 use super::shifts;
@@ -400,14 +399,7 @@ impl<'c> Assignment<'c> {
                     self.say_what_would_help(*op);
                     let through_buffers = ByMap::of(*op, self.function, &self.operations).is_some()
                         || InPieces::of_narrow(*op, &self.operations).is_some();
-                    // What is spread anew goes through the memory of one block.
-                    let of_a_block = blocks_of_tile(self.function) == 1;
-                    let wider = self.wider(*op)?.filter(|_| !through_buffers);
-                    let held = tile_of(*op, operand(*op, 0)?)?;
-                    let wider = wider.filter(|wider| {
-                        of_a_block || is_within_warps(&held, &held.with_layout(wider.clone()))
-                    });
-                    if let Some(layout) = wider {
+                    if let Some(layout) = self.wider(*op)?.filter(|_| !through_buffers) {
                         convert_operand(context, *op, 0, layout)?;
                     }
                 }

@@ -4,7 +4,7 @@ use super::super::matrix_copies::{load_of_sums, store_of_sums};
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::twins::exchanged_buffer;
-use super::super::types::{mma_of, operand_layout, reads_shared_memory, transposed};
+use super::super::types::{fast_axis, mma_of, operand_layout, reads_shared_memory, transposed};
 use super::Staging;
 use super::copies::{OperandRead, read_atom};
 use crate::passes::ir_utils::set_attribute;
@@ -81,10 +81,11 @@ impl<'c> Staging<'c> {
         ir: &OpBuilder<'c>,
         made: IrValue<'c>,
         tile: &TileType,
-        (allocated, buffer, fast): (IrValue<'c>, &View, usize),
+        (allocated, buffer): (IrValue<'c>, &View),
         stage: IrValue<'c>,
     ) {
         let (mut made, mut attrs) = (made, Vec::new());
+        let fast = fast_axis(allocated).map_or(0, |(axis, _)| axis);
         if let Some((copy, is_transposed)) = write_of(tile, (buffer, fast), &self.dots) {
             attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
             if is_transposed && let Some(turned) = transposed(tile) {

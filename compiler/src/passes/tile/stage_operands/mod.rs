@@ -14,7 +14,7 @@ mod copies;
 mod fill;
 mod matrices;
 
-use super::computed_operand::{boxes_of, buffer_of_computed, is_turned};
+use super::computed_operand::{boxes_of, buffer_of_computed};
 use super::emits::fence_for_async_proxy;
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
@@ -401,8 +401,7 @@ impl<'c> Staging<'c> {
         let allocated = allocate_view(&ir, &buffer);
         ir.insertion = Insertion::Before(invariant_in_loop_of(made, dot).unwrap_or(dot));
         let stage = ir.constant(0, "i32");
-        let fast = usize::from(!is_turned(made, &tile));
-        self.write_by(&ir, made, &tile, (allocated, &buffer, fast), stage);
+        self.write_by(&ir, made, &tile, (allocated, &buffer), stage);
         fence_for_async_proxy(&ir);
         ir.insertion = Insertion::Before(dot);
         let spread = types::operand_layout(&mma, index, &tile.shape);
