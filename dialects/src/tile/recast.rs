@@ -218,8 +218,10 @@ impl Recast {
         };
         let threads = turned(result.thread_modes(to)?, false)?;
         let mut values = turned(result.value_modes(to)?, true)?;
+        let as_it_is = TileLayout::of_modes(&threads, &values, from);
+        let neighbours = as_it_is.neighbours(from, axis)?;
         values.sort_by_key(|mode| match mode.along {
-            Some((along, step)) if along == axis => (0, step),
+            Some((along, step)) if along == axis && step < neighbours => (0, step),
             _ => (1, 0),
         });
         let layout = TileLayout::of_modes(&threads, &values, from);

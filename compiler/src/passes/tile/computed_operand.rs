@@ -65,18 +65,26 @@ fn computed_of<'c>(
             && zeros
             && tile.is_some_and(|tile| boxed(*load, &tile, function).is_ok())
     };
-    if !origins.loads.iter().all(by_map) {
+    let loads = origins.loads.iter().map(|origin| origin.load);
+    if !loads.clone().all(|load| by_map(&load)) {
         return None;
     }
-    let repeated = origins.repeated.iter().filter(|load| by_map(load));
-    Some(origins.loads.iter().chain(repeated).copied().collect())
+    let repeated = origins.repeated.iter().copied().filter(by_map);
+    Some(loads.chain(repeated).collect())
+}
+
+/// A load of a tile of a factor's size.
+pub(super) struct Origin<'c> {
+    pub load: IrOp<'c>,
+    /// Whether the factor is computed of the transpose.
+    pub turned: bool,
 }
 
 /// What a factor is computed of in a round of the loop around its product.
 pub(super) struct Origins<'c> {
     dot: IrOp<'c>,
     /// Loads of tiles of its size, one at least.
-    pub loads: Vec<IrOp<'c>>,
+    pub loads: Vec<Origin<'c>>,
     /// Loads of what is repeated along an axis.
     pub repeated: Vec<IrOp<'c>>,
     /// All operations on the way, and the product.
@@ -95,14 +103,14 @@ impl<'c> Origins<'c> {
         if tile::Load::defining(factor).is_some() {
             return None;
         }
-        let mut open = vec![(factor, false)];
+        let mut open = vec![(factor, false, false)];
         let mut origins = Origins {
             dot,
             loads: Vec::new(),
             repeated: Vec::new(),
             seen: HashSet::from([operation_key(dot)]),
         };
-        while let Some((value, repeated)) = open.pop() {
+        while let Some((value, repeated, turned)) = open.pop() {
             let op = defining_op(value)?;
             // What the round does not change waits in registers.
             if !origins.seen.insert(operation_key(op)) || !is_inside(value, round) {
@@ -110,12 +118,13 @@ impl<'c> Origins<'c> {
             }
             match TileOp::of(op)? {
                 TileOp::Load if repeated => origins.repeated.push(op),
-                TileOp::Load => origins.loads.push(op),
+                TileOp::Load => origins.loads.push(Origin { load: op, turned }),
                 TileOp::Splat | TileOp::Iota => {}
                 kind if passes(kind, repeated) => {
                     let repeated = repeated || kind == TileOp::Broadcast;
+                    let turned = turned != (kind == TileOp::Transpose);
                     let tiles = operands_of(op).filter(|operand| tile_of(op, *operand).is_ok());
-                    open.extend(tiles.map(|operand| (operand, repeated)));
+                    open.extend(tiles.map(|operand| (operand, repeated, turned)));
                 }
                 _ => return None,
             }

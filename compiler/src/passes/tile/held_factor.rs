@@ -3,9 +3,11 @@
 //! Each warp has rows of it of its own, so nothing has to go through shared memory once it is computed, and no thread waits for others:
 //! what is loaded is spread as the instruction takes the factor, from the load on. Of its numbers along k a thread has pairs that lie apart
 //! (PTX ISA, "Matrix Fragments for mma.m16n8k16"). A product adds them up in any order, so both factors get another one, in which what a
-//! thread has of several instructions lies together, 16 bytes of memory.
+//! thread has of several instructions lies together, 16 bytes of memory. Where rows of the factor lie across memory, as values do in
+//! attention, a thread has neighbours of these (`order_of_rows.rs`).
 use super::access_width::vector_along;
-use super::computed_operand::{Origins, passes_on};
+use super::computed_operand::{Origin, Origins, passes_on};
+use super::order_of_rows::Neighbours;
 use super::types::tile_of;
 use crate::passes::control_flow::in_loop;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
@@ -23,34 +25,64 @@ const REGISTER: i64 = 32;
 const LEAST: i64 = 4;
 
 /// Such a factor.
-pub(super) struct HeldFactor {
+pub(super) struct HeldFactor<'c> {
     /// Which one of the product, 0 or 1.
     pub index: usize,
-    /// Bits of an element of it in memory, and in registers.
-    loaded: i64,
-    multiplied: i64,
+    /// The loads of tiles of its size that it is computed of.
+    pub loads: Vec<IrOp<'c>>,
+    /// Whether its rows lie across memory.
+    pub across: bool,
+    /// Bits of the narrowest elements that are loaded, and of those that are multiplied.
+    pub loaded: i64,
+    pub multiplied: i64,
+    /// Its rows, and its elements.
+    pub rows: i64,
+    pub size: i64,
 }
 
-impl HeldFactor {
+impl<'c> HeldFactor<'c> {
     /// Of a product.
-    pub fn of(dot: IrOp) -> Option<Self> {
+    pub fn of(dot: IrOp<'c>) -> Option<Self> {
         let factors = tile::Dot::of(dot)?.factors();
         let [m, n] = extents_of(dot).filter(|_| waits_for_memory(dot))?;
         // Of the two the larger one.
         let index = usize::from(m < n);
-        let loaded = bits_in_memory(factors[index], dot)?;
-        let multiplied = tile_of(dot, factors[index]).ok()?.elem.bits();
+        let (loads, across) = loads_of(factors[index], dot)?;
+        let bits = loads
+            .iter()
+            .filter_map(|load| Some(loaded(*load)?.elem.bits()));
+        let tile = tile_of(dot, factors[index]).ok()?;
         Some(HeldFactor {
             index,
-            loaded,
-            multiplied,
+            loaded: bits.min()?,
+            loads,
+            across,
+            multiplied: tile.elem.bits(),
+            rows: tile.shape[0],
+            size: tile.size(),
         })
+    }
+
+    /// Neighbouring rows that a thread has, where they lie across memory: all that are in an element which it reads, or as many as one access
+    /// takes.
+    pub fn neighbours(&self) -> Neighbours {
+        let mut neighbours = Neighbours::ONE;
+        if !self.across {
+            return neighbours;
+        }
+        for tile in self.loads.iter().filter_map(|load| loaded(*load)) {
+            let of_element = self.size / tile.size();
+            let at_once = Neighbours::at_once(tile.elem);
+            neighbours.least = neighbours.least.max(of_element);
+            neighbours.most = neighbours.most.max(of_element * at_once);
+        }
+        neighbours
     }
 
     /// The tiler along k, of a product of so many, whose instructions multiply `depth` at once.
     pub fn order(&self, k: i64, depth: i64) -> Tiler {
         let of_register = REGISTER / self.multiplied;
-        if depth != of_register * LANES * PARTS {
+        if self.across || depth != of_register * LANES * PARTS {
             return Tiler::All;
         }
         let own = of_register * PARTS;
@@ -87,27 +119,30 @@ fn extents_of(dot: IrOp) -> Option<[i64; 2]> {
     Some([a?.shape[0], b?.shape[0]])
 }
 
-/// Bits of the narrowest elements of its size of which a factor is computed, if its round loads all of these, along k, for it alone.
-fn bits_in_memory<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> Option<i64> {
-    // What lies along k stays there.
-    let turns = |kind| matches!(kind, TileOp::Transpose | TileOp::Reshape);
-    let passes = |kind, repeated| passes_on(kind) && (repeated || !turns(kind));
+/// The loads of tiles of its size of which a factor is computed, and whether its rows lie across memory, if its round loads all of these so, for it
+/// alone.
+fn loads_of<'c>(factor: IrValue<'c>, dot: IrOp<'c>) -> Option<(Vec<IrOp<'c>>, bool)> {
+    // What is reshaped does not stay where it lies.
+    let passes = |kind, repeated| passes_on(kind) && (repeated || kind != TileOp::Reshape);
     let origins = Origins::of(factor, dot, passes)?;
-    let fits = |load: &IrOp<'c>| origins.is_alone(*load) && is_along_k(*load).unwrap_or(false);
-    let loads = origins.loads.iter();
-    let bits = loads
-        .clone()
-        .filter_map(|load| Some(loaded(*load)?.elem.bits()));
-    bits.min().filter(|_| loads.clone().all(fits))
+    let mut ways = origins.loads.iter().map(is_across);
+    let across = ways.next()??;
+    let alone = |origin: &Origin<'c>| origins.is_alone(origin.load);
+    if !ways.all(|way| way == Some(across)) || !origins.loads.iter().all(alone) {
+        return None;
+    }
+    let loads = origins.loads.iter().map(|origin| origin.load);
+    Some((loads.collect(), across))
 }
 
 fn loaded(load: IrOp) -> Option<TileType> {
     tile_of(load, result_of(load, 0)).ok()
 }
 
-/// Whether a load is of a matrix whose second axis is the fast one in memory, and asynchronous copies can bring it.
-fn is_along_k(load: IrOp) -> Option<bool> {
-    let tile = loaded(load)?;
-    let (axis, vector) = vector_along(load, &tile)?;
-    Some(tile.shape.len() == 2 && axis == 1 && tile.elem.bytes_of(vector) >= LEAST)
+/// Whether a matrix is loaded whose first axis, as the factor has it, is the fast one in memory, and asynchronous copies can bring it.
+fn is_across(origin: &Origin) -> Option<bool> {
+    let tile = loaded(origin.load)?;
+    let (axis, vector) = vector_along(origin.load, &tile)?;
+    let comes = tile.shape.len() == 2 && tile.elem.bytes_of(vector) >= LEAST;
+    comes.then_some((axis == 0) != origin.turned)
 }

@@ -2,7 +2,9 @@
 //!
 //! After `tile-raster`, since tiles at one place are at equal coordinates then. It is MLIR's elimination of common
 //! subexpressions: LLVM, which does the same, sees loads only when they are a thread's, under predicates. What maps gather MLIR takes for
-//! what may differ each time: of tensors that the kernel does not write it is the same (`merge_gathers`).
+//! what may differ each time: of tensors that the kernel does not write it is the same (`merge_gathers`). Conversions that give what was there
+//! are left out (`conversions_back.rs`).
+use super::conversions_back::skip_conversions_back;
 use super::issuable::read_only;
 use super::known_ops::checked_ops;
 use crate::passes::ir_utils::{
@@ -23,7 +25,8 @@ use std::collections::HashMap;
 pub fn merge<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
     for_each_kernel(context, module, |kernel| {
         let Kernel { function, .. } = kernel;
-        checked_ops(function).map_err(|(op, message)| report(op.location(), message))?;
+        let all = checked_ops(function);
+        skip_conversions_back(&all.map_err(|(op, message)| report(op.location(), message))?);
         // What is dead would be computed a second time where a tile is later computed piece by piece.
         erase_dead(function);
         merge_equal(function);

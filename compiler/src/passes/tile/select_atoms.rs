@@ -10,11 +10,13 @@ use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
 use super::multicast::asked;
+use super::order_of_rows::{Neighbours, Rows, concat};
 use super::pingpong::{self, Asked};
 use super::raster::lower;
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
+use super::word_loads;
 use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
@@ -34,11 +36,10 @@ use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tiler};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
 
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
-/// Atoms of tensor cores whose columns a warp interleaves.
-const INTERLEAVED: i64 = 4;
 
 /// What is known of a product before the warps are.
 struct Product<'c> {
@@ -53,6 +54,8 @@ struct Product<'c> {
     order_k: Tiler,
     /// The factor of which each warp has rows of its own.
     held: Option<usize>,
+    /// Neighbouring rows of each factor that a thread has, where these lie across memory.
+    neighbours: [Neighbours; 2],
     /// Neighbouring columns of the product that a thread of the instruction has.
     columns_of_thread: i64,
     /// Threads of a pinned tiled MMA.
@@ -114,6 +117,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         let back = exchanged.back(context, function, &operations);
         back.map_err(failed)?;
         of_one_tile(context, function, grid, &target)?;
+        load_words(context, function, &operations).map_err(failed)?;
         let products = operations
             .into_iter()
             .map(|dot| product(dot, &target).map_err(|message| report(dot.location(), message)))
@@ -223,10 +227,15 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         Some(held) => held.order(depth, layouts.shape[2]),
         None => slices::order_of(slices, whole_depth, layouts.shape[2]),
     };
+    let neighbours = [0, 1].map(|index| match atom.issuer() {
+        Issuer::Warp => Neighbours::of(dot, index, held.as_ref()),
+        Issuer::Thread | Issuer::Warpgroup => Neighbours::ONE,
+    });
     Ok(Product {
         dot,
         atom,
         extents,
+        neighbours,
         of_atom: [layouts.shape[0], layouts.shape[1]],
         slices,
         order_k,
@@ -327,21 +336,19 @@ fn select<'c>(
     let classes = LayoutClasses::of(function)?;
     let sums_of = |product: &Product<'c>| classes.class(result_of(product.dot, 0));
     // Products that add to the same sums spread them alike.
-    let are_along_k = |product: &Product<'c>, factor: usize| {
-        let sums = sums_of(product);
-        let alike = |other: &&Product<'c>| {
-            other.dot == product.dot || sums.is_some() && sums_of(other) == sums
+    let alike = |product: &Product<'c>| {
+        let (dot, sums) = (product.dot, sums_of(product));
+        let classes = &classes;
+        let alike = move |other: &&Product<'c>| {
+            let same = sums.is_some() && classes.class(result_of(other.dot, 0)) == sums;
+            other.dot == dot || same
         };
-        let mut alike = products.iter().filter(alike);
-        alike.all(|product| is_along_k(product.dot, factor))
+        products.iter().filter(alike)
     };
-    let factors: Vec<Option<usize>> = products
-        .iter()
-        .flat_map(|product| {
-            let dot = tile::Dot::of(product.dot);
-            [0, 1].map(|index| classes.class(dot?.factors()[index]))
-        })
-        .collect();
+    let are_along_k = |product: &Product<'c>, factor: usize| {
+        alike(product).all(|product| is_along_k(product.dot, factor))
+    };
+    let factors = classes_of_factors(&classes, products.iter().map(|product| product.dot));
     for (product, split) in products.iter().zip(splits) {
         let (Some([rows, columns]), None) = (split, product.pinned) else {
             continue;
@@ -360,14 +367,30 @@ fn select<'c>(
             remark(product.dot.location(), message);
         }
         let sums = sums_of(product);
-        let is_factor = sums.is_some() && factors.contains(&sums);
+        let is_factor = sums.is_some_and(|sums| factors.contains(&sums));
         let [a_by_rows, b_by_rows] = [0, 1].map(|factor| are_along_k(product, factor));
         let slices = product.slices;
         let of_warps = || {
             let along_k = slices::atoms_of(slices, rows * columns);
             let atoms = [(rows, 1), (columns, rows), along_k];
-            let order = order_of_columns(product, columns, b_by_rows && !is_factor);
-            (concat(atoms), [Tiler::All, order])
+            let [of_a, of_b] = [(0, rows), (1, columns)].map(|(axis, warps)| Rows {
+                extent: product.extents[axis],
+                of_atom: product.of_atom[axis],
+                warps,
+            });
+            let across = |factor: usize, rows: Rows| {
+                let neighbours = product.neighbours[factor];
+                let all = alike(product).all(|other| other.neighbours[factor] == neighbours);
+                (all && !is_factor)
+                    .then(|| rows.across(neighbours))
+                    .flatten()
+            };
+            let order_m = across(0, of_a).unwrap_or(Tiler::All);
+            let order_n = across(1, of_b).unwrap_or_else(|| match product.atom.issuer() {
+                Issuer::Warp => of_b.of_columns(product.columns_of_thread, b_by_rows && !is_factor),
+                Issuer::Thread | Issuer::Warpgroup => Tiler::All,
+            });
+            (concat(atoms), [order_m, order_n])
         };
         let (atoms, [order_m, order_n]) = match product.atom.issuer() {
             Issuer::Thread => {
@@ -384,9 +407,54 @@ fn select<'c>(
     Ok(threads)
 }
 
+/// Loads factors that warps hold, and whose rows lie across memory, as words where `ldmatrix` turns these.
+fn load_words<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    dots: &[IrOp<'c>],
+) -> Result<(), (IrOp<'c>, String)> {
+    let held = |dot: &IrOp<'c>| {
+        let of = tile::Dot::of(*dot).filter(|_| dot.attribute("mma").is_err())?;
+        let [a, c] = [of.a(), of.c()].map(|tile| tile_type(tile).ok());
+        let (_, slices) = slices::extents_of_product(&a?, &c?);
+        Some((
+            of,
+            HeldFactor::of(*dot).filter(|held| slices == 1 && held.across)?,
+        ))
+    };
+    let mut held = dots.iter().filter_map(held).peekable();
+    if held.peek().is_none() {
+        return Ok(());
+    }
+    let classes = LayoutClasses::of(function)?;
+    let factors = classes_of_factors(&classes, dots.iter().copied());
+    for (dot, held) in held {
+        // Sums that are a factor are wanted as that has them.
+        let sums = classes.class(dot.result());
+        if !sums.is_some_and(|sums| factors.contains(&sums)) {
+            word_loads::load_words(context, &held);
+        }
+    }
+    Ok(())
+}
+
+/// The classes of what products multiply.
+fn classes_of_factors<'c>(
+    classes: &LayoutClasses<'c>,
+    dots: impl Iterator<Item = IrOp<'c>>,
+) -> HashSet<usize> {
+    let factors = dots.filter_map(|dot| Some(tile::Dot::of(dot)?.factors()));
+    let factors = factors.flatten();
+    factors.filter_map(|factor| classes.class(factor)).collect()
+}
+
 /// Whether so many atoms side by side divide a product.
 fn fits(product: &Product, split: [i64; 2]) -> bool {
-    (0..2).all(|axis| product.extents[axis] % (product.of_atom[axis] * split[axis]) == 0)
+    (0..2).all(|axis| {
+        let of_atom = product.of_atom[axis];
+        let piece = of_atom * product.neighbours[axis].atoms(of_atom);
+        product.extents[axis] % (piece * split[axis]) == 0
+    })
 }
 
 /// How many atoms stand side by side along m and n: of all ways, the one that reads the least.
@@ -446,45 +514,12 @@ fn of_lanes(product: &Product, threads: i64, a_by_rows: bool) -> Option<(Layout,
     Some((atoms, [along(lm, wm, rows), along(ln, wn, columns)]))
 }
 
-/// The layout of these modes, each an extent and a stride.
-fn concat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Layout {
-    Layout::concat(modes.map(|(extent, stride)| Layout::scalar(extent, stride)))
-}
-
 /// Whether the rows of an operand that is loaded are in one piece.
 fn is_along_k(dot: IrOp, index: usize) -> bool {
     tile::Dot::of(dot)
         .and_then(|dot| tile::Load::defining(dot.factors()[index]))
         .and_then(|load| fast_axis(load.view()))
         .is_some_and(|(axis, _)| axis == 1)
-}
-
-/// Which columns of a product the atoms of `warps` warps side by side compute, as a tiler along n.
-///
-/// An atom of tensor cores gives a thread two neighbouring columns. Where b can be read in any order
-/// of its rows, four atoms interleave, and a thread gets eight neighbours, which it stores at once.
-/// Else a warp has two atoms side by side, the rows that one `ldmatrix` reads: so does one whose sums are
-/// a factor of another product, which wants them as they are then.
-fn order_of_columns(product: &Product, warps: i64, in_any_order: bool) -> Tiler {
-    let ([_, columns], [_, n]) = (product.extents, product.of_atom);
-    let own = product.columns_of_thread;
-    match product.atom.issuer() {
-        Issuer::Thread => Tiler::All,
-        Issuer::Warp if in_any_order && columns % (INTERLEAVED * n * warps) == 0 => {
-            let lanes = (n / own, INTERLEAVED * own);
-            let modes = [
-                (own, 1),
-                lanes,
-                (warps, INTERLEAVED * n),
-                (INTERLEAVED, own),
-            ];
-            Tiler::Layout(concat(modes))
-        }
-        Issuer::Warp if columns % (2 * n * warps) == 0 => {
-            Tiler::Layout(Layout::scalar(2 * n * warps, 1))
-        }
-        Issuer::Warp | Issuer::Warpgroup => Tiler::All,
-    }
 }
 
 /// Neighbouring columns of the accumulator that a thread of an instruction has.

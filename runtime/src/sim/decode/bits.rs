@@ -224,7 +224,14 @@ pub(super) fn permute(form: &mut Form) -> Decoded<Op> {
     });
     form.end_modifiers()?;
     let dst = form.dst(Ty::B32)?;
-    let srcs = form.srcs::<3>(Ty::B32)?;
+    let mut srcs = form.srcs::<3>(Ty::B32)?;
+    // A source of which no byte is chosen is not read: compilers write any register there.
+    if let (None, Src::Imm(selector)) = (mode, srcs[2]) {
+        let chosen = |source: u64| (0..4).any(|i| selector >> (4 * i + 2) & 1 == source);
+        for source in (0..2).filter(|source| !chosen(*source)) {
+            srcs[source as usize] = Src::Imm(0);
+        }
+    }
     Ok(Op::lanes(map3(dst, srcs, move |a: u32, b: u32, c: u32| {
         let both = u64::from(b) << 32 | u64::from(a);
         let selector = match mode {

@@ -312,6 +312,15 @@ fn permute() {
     assert_eq!(run("0x5410"), 0x7968_6150);
     // A selector with its top bit set spreads the byte's sign.
     assert_eq!(run("0x0fb8"), 0x50ff_ff00);
+    // A source of which no byte is chosen may be a register that nothing has written.
+    assert_eq!(
+        eval("prmt.b32 %r9, %r0, %r8, 0x3120;", &rows)[0],
+        0x8361_7250
+    );
+    assert_eq!(
+        eval("prmt.b32 %r9, %r8, %r1, 0x6757;", &rows)[0],
+        0x8a9b_799b
+    );
     assert_eq!(
         eval("prmt.b32.rc16 %r9, %r0, %r1, 1;", &rows)[0],
         0x8372_8372

@@ -1,11 +1,11 @@
 //! What lies between a tile as it is spread and as an operation takes it, or gives it.
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
-    defining_op, is_inside, next_operation, replace_all_uses, set_operand,
+    defining_op, is_inside, next_operation, replace_all_uses, set_operand, users,
 };
 use crate::passes::tile::types::{Failed, operand, tile_of};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
-use cutec_dialects::ops::TileOp;
+use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::TileLayout;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
@@ -61,5 +61,29 @@ pub(super) fn convert_result<'c>(
     if let Some(convert) = defining_op(converted) {
         set_operand(convert, 0, result);
     }
+    Ok(())
+}
+
+/// The same of what is taken apart, to numbers that no instruction moves: what is converted of them is spread anew.
+///
+/// # Errors
+/// As [`convert_result`].
+pub(super) fn convert_recast<'c>(
+    context: &'c Context,
+    recast: tile::Recast<'c>,
+    layout: TileLayout,
+) -> Result<(), Failed<'c>> {
+    let (op, result) = (recast.op(), recast.result());
+    let tile = tile_of(op, result)?;
+    let takers = users(result);
+    let converts =
+        |user: &IrOp<'c>| tile::Map::of(*user).is_some_and(|map| map.inputs().len() == 1);
+    if !tile.elem.is_packed() || !takers.iter().all(converts) {
+        return convert_result(context, op, 0, layout);
+    }
+    for user in takers {
+        convert_result(context, user, 0, layout.clone())?;
+    }
+    result.set_type(tile.with_layout(layout).ir(context));
     Ok(())
 }

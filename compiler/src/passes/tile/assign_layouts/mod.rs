@@ -16,7 +16,7 @@ mod scatters;
 mod shared_work;
 
 use accesses::accesses_of;
-use conversions::{convert_operand, convert_result};
+use conversions::{convert_operand, convert_recast, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;
 use super::gathers::Vectors;
@@ -418,7 +418,7 @@ impl<'c> Assignment<'c> {
                         && recast_of(*op)?.check(&from, &to).is_err()
                         && let Some(given) = follows(*op, recast.input(), recast.result())?
                     {
-                        convert_result(context, *op, 0, given)?;
+                        convert_recast(context, recast, given)?;
                     }
                 }
                 Some(

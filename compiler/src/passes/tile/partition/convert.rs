@@ -37,6 +37,7 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         match layout_conversion::conversion(from, to)? {
+            Conversion::Registers(order) if order.iter().copied().eq(0..order.len()) => Ok(vector),
             Conversion::Registers(order) => {
                 let elements = self.elements(vector, from);
                 let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();

@@ -28,6 +28,7 @@ mod shifted;
 mod shuffle;
 mod staged;
 mod summands;
+mod turned;
 mod update;
 mod vectors;
 mod warpgroup;

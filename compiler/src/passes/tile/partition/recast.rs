@@ -8,7 +8,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::Recast;
 
 impl<'c> Partition<'c> {
-    /// What the thread holds as words, these as elements, and these in the order of the result: `tile-convert-packed` reads them
+    /// What the thread holds as words, these as elements, and these in the order of the result: `tile-convert-packed` reads integers
     /// from the words.
     pub(super) fn recast(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let (vector, from) = self.of(op, 0)?;
@@ -21,10 +21,13 @@ impl<'c> Partition<'c> {
         let words = in_words(&self.ir, vector, bits).unwrap_or(vector);
         let ty = to.vector(&self.ir);
         let narrow = self.ir.value(VectorOp::Bitcast, &[words], &[], ty);
-        let places: Vec<i64> = registers
-            .into_iter()
-            .map(|(at, part)| at as i64 * recast.ratio + part)
-            .collect();
+        let place = |(at, part): (usize, i64)| at as i64 * recast.ratio + part;
+        let places: Vec<i64> = registers.into_iter().map(place).collect();
+        let in_words = (places.len() as i64 * to.tile.elem.bits()) % 32 == 0;
+        if to.tile.elem.bits() == 8 && to.tile.elem.is_float() && in_words {
+            let bytes: Vec<usize> = places.iter().map(|place| *place as usize).collect();
+            return Ok(self.permuted(narrow, to, &bytes));
+        }
         let mask = [("mask", self.ir.i64_array(&places))];
         Ok(self
             .ir

@@ -81,6 +81,9 @@ impl<'c> Partition<'c> {
                 if let Some(read) = self.read_words(part, fast, to)? {
                     return Ok(read);
                 }
+                if let Some(read) = self.read_turned(part, fast, to)? {
+                    return Ok(read);
+                }
                 fragment = self.fragment(to)?;
                 let part = self.partition(part, None, fast, to)?;
                 self.copy(&part, fragment, to, Way::Load)?;

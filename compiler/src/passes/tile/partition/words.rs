@@ -2,16 +2,14 @@
 //!
 //! A vector of two bytes is two words of 16 bits to LLVM, and what is loaded so is taken apart and put together again, 4.5 instructions
 //! for two bytes. Words go through loops and branches as they are, and `tile-convert-packed` computes with them.
-use super::super::emits::Emits;
-use super::super::types::view_of;
+use super::super::word_loads::recast_view;
 use super::access::Way;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
-use cutec_dialects::ops::{CuteOp, VectorOp};
-use cutec_dialects::semantics::{Attrs, SemError};
+use cutec_dialects::ops::VectorOp;
+use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
-use cutec_dialects::value::{Ptr, Val};
 
 /// Bytes of a word.
 const BYTES: i64 = 2;
@@ -59,20 +57,10 @@ impl<'c> Partition<'c> {
         along: usize,
         to: &Spread,
     ) -> Result<Option<IrValue<'c>>, SemError> {
-        let (Some(words), Some(view)) = (to.in_words(along), view_of(part)) else {
+        let Some(words) = to.in_words(along) else {
             return Ok(None);
         };
-        let plain = Attrs::default();
-        let pointer = self.cute(CuteOp::GetIter, &[part], &plain)?;
-        let of_words = Attrs::result(Val::Ptr(Ptr {
-            elem: WORD,
-            ..view.ptr
-        }));
-        let pointer = self.cute(CuteOp::RecastIter, &[pointer], &of_words)?;
-        let layout = self.cute(CuteOp::GetLayout, &[part], &plain)?;
-        let widths = Attrs::mode([8 * BYTES, 8]);
-        let layout = self.cute(CuteOp::RecastLayout, &[layout], &widths)?;
-        let part = self.cute(CuteOp::MakeView, &[pointer, layout], &plain)?;
+        let part = recast_view(&self.ir, part, WORD)?;
         let fragment = self.fragment(&words)?;
         let part = self.partition(part, None, along, &words)?;
         self.copy(&part, fragment, &words, Way::Load)?;

@@ -6,6 +6,7 @@
 //! registers and instructions.
 use super::copies::loaders;
 use super::fill::fill_by_copy;
+use super::matrices::MatrixRead;
 use super::{Staging, allocate_view, buffer_type, products};
 use crate::passes::ir_utils::{blocks, collect_nested, erase, operations, replace_all_uses, users};
 use crate::passes::tile::coordinate::Coordinate;
@@ -68,7 +69,8 @@ impl<'c> Staging<'c> {
         ir.insertion = Insertion::Before(op);
         let stage = ir.constant(0, "i32");
         fill_by_copy(&ir, op, copy, (allocated, stage)).wait(&ir);
-        let read = self.read(&ir, (allocated, stage), &tile, None);
+        let by = MatrixRead::of(&tile, (&buffer, fast), &self.dots);
+        let (read, _) = self.read_by(&ir, (allocated, stage), &tile, by);
         replace_all_uses(loaded, read);
         erase(op);
         Ok(())

@@ -1,17 +1,20 @@
-//! Reads by `ldmatrix`, and writes by `stmatrix`, of what threads hold as a product has its sums or its first factor, or as the transpose of these.
+//! Reads by `ldmatrix`, and writes by `stmatrix`, of what threads hold as a product has its sums or a factor, or as the transpose of these.
 use super::super::computed_operand::boxed;
 use super::super::matrix_copies::{load_of_sums, store_of_sums};
 use super::super::result_store::product_of_sums;
 use super::super::smem_tile;
 use super::super::twins::exchanged_buffer;
-use super::super::types::{fast_axis, mma_of, operand_layout, reads_shared_memory, transposed};
+use super::super::types::{fast_axis, mma_of, operand_layout, transposed};
 use super::Staging;
 use super::copies::{OperandRead, read_atom};
 use crate::passes::ir_utils::set_attribute;
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::tile::{TRANSPOSED, TileType};
-use cutec_dialects::value::{Val, View};
+use cutec_dialects::types::tiled_mma;
+use cutec_dialects::value::{TiledMmaVal, Val, View};
+use cutec_layout::{Layout, Tiler};
+use std::sync::Arc;
 
 /// Bits of the elements of which a matrix has two in a register, as instructions take these.
 const BITS: i64 = 16;
@@ -47,17 +50,45 @@ fn copy_of(tile: &TileType, (buffer, fast): (&View, usize), dots: &[IrOp]) -> Op
     {
         return Some(copy);
     }
-    dots.iter().find_map(|dot| {
-        let mma = mma_of(*dot).ok()?;
-        let from_registers = OperandRead::of(&mma, 0) == Ok(OperandRead::Ldmatrix);
-        let layout = operand_layout(&mma, 0, &tile.shape).ok()?;
-        let is_held = layout.is_as(tile.layout.as_ref()?, &tile.shape);
-        // Pairs of neighbours are read as fast by vectors, and under other things.
-        let is_across = tile.elem.bits() == BITS && fast == 0;
-        let is_factor = reads_shared_memory(&mma) && from_registers && is_held && is_across;
-        let copy = || read_atom(&mma, 0, tile, buffer, fast).ok().flatten();
-        is_factor.then(copy).flatten()
+    // Pairs of neighbours are read as fast by vectors, and under other things.
+    if tile.elem.bits() != BITS || fast != 0 {
+        return None;
+    }
+    let held = tile.layout.as_ref()?;
+    let factors = dots.iter().flat_map(|dot| [(*dot, 0), (*dot, 1)]);
+    factors.into_iter().find_map(|(dot, index)| {
+        let mma = mma_of(dot).ok()?;
+        let is_held = |mma: &TiledMmaVal, index: usize| {
+            let layout = operand_layout(mma, index, &tile.shape);
+            let by_matrices = OperandRead::of(mma, index) == Ok(OperandRead::Ldmatrix);
+            by_matrices && layout.is_ok_and(|layout| layout.is_as(held, &tile.shape))
+        };
+        if is_held(&mma, index) {
+            return read_atom(&mma, index, tile, buffer, fast).ok().flatten();
+        }
+        let words = INSTRUCTIONS.into_iter();
+        let mut words = words.filter_map(|along_k| of_words(&mma, index, along_k));
+        let words = words.find(|words| is_held(words, 1))?;
+        read_atom(&words, 1, tile, buffer, fast).ok().flatten()
     })
+}
+
+/// Instructions along k of which one `ldmatrix` brings words, the better first.
+const INSTRUCTIONS: [i64; 2] = [2, 1];
+
+/// The product whose second factor is that of a product as words of several neighbouring rows (`word_loads.rs`): for each instruction of it they are
+/// eight.
+fn of_words(mma: &TiledMmaVal, index: usize, along_k: i64) -> Option<Arc<TiledMmaVal>> {
+    let atoms = mma.tiled.atom_layout_mnk();
+    let [others, own, slices] = [1 - index, index, 2].map(|axis| atoms.mode(axis));
+    let atoms = Layout::concat([others?, own?, slices?]);
+    let depth = along_k * mma.atom.shape()[2];
+    let along_k = Tiler::Layout(Layout::scalar(depth, 1));
+    let order = Tiler::Tile(vec![Tiler::All, Tiler::All, along_k]);
+    match tiled_mma(mma.atom, atoms, order).ok()? {
+        Val::TiledMma(mma) => Some(mma),
+        _ => None,
+    }
 }
 
 /// How threads write a tile to a buffer of which an axis is the fast one, and whether it is the transpose of that, which they hold; `None` where they
