@@ -166,6 +166,7 @@ impl TileLayout {
             together,
         } = side_by_side;
         let size: i64 = shape.iter().product();
+        let most = 1 << most.max(1).ilog2();
         vector = vector.min(power_of_two(shape[fast]));
         while vector > 1 && size / vector < threads {
             vector /= 2;
@@ -492,6 +493,19 @@ mod tests {
         // The second mode goes on where the first ends, whatever stands between.
         let spread = layout("(8,(2,2,2)):(1,(8,32,16))");
         assert_eq!(spread.neighbours(&[8, 8], 1), Ok(8));
+    }
+
+    #[test]
+    fn threads_side_by_side_are_a_power_of_two() {
+        let three = SideBySide {
+            axis: 1,
+            vector: 4,
+            threads: 3,
+            together: None,
+        };
+        let rows = TileLayout::of_threads(&[192, 64], three, 384);
+        assert_eq!(rows.check(&[192, 64]), Ok(()));
+        assert_eq!(rows.threads() * rows.values(), 192 * 64);
     }
 
     #[test]

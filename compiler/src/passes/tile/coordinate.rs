@@ -121,11 +121,20 @@ pub(super) fn in_word<'c>(
     }
     let divisor = divisor(integer);
     let number = narrowed_multiple(ir, number(ir, integer)?, divisor.max(1));
+    multiple(ir, number, divisor)
+}
+
+/// A number of which is known what divides it.
+pub(super) fn multiple<'c>(
+    ir: &OpBuilder<'c>,
+    number: IrValue<'c>,
+    divisor: i64,
+) -> Result<IrValue<'c>, SemError> {
     if divisor <= 1 {
         return Ok(number);
     }
-    let known = Tree::Leaf(Some(Vars::default().fresh(Width::I32, divisor)));
-    let known = Attrs::result(Val::Tuple(TupleKind::IntTuple, known));
+    let known = Vars::default().fresh(width_of(number.r#type()), divisor);
+    let known = Attrs::result(Val::Tuple(TupleKind::IntTuple, Tree::Leaf(Some(known))));
     cute(ir, CuteOp::Assume, &[number], &known)
 }
 

@@ -156,7 +156,7 @@ impl Share {
         }
         let uneven = || {
             format!(
-                "a tile of {} × {} is not {parts} parts of whole eights along mode {axis}",
+                "a tile of {} × {} is not {parts} parts of whole eights, and of whole 128 bytes, along mode {axis}",
                 tile.shape[0], tile.shape[1]
             )
         };

@@ -7,11 +7,11 @@
 //!
 //! A kernel whose blocks may load together (`multicast.rs`) stays as it is: `tile-specialize-warps` knows whether they do, and lowers
 //! it by [`lower`], as `tile-select-atoms` does where nothing is loaded by tensor maps.
-use super::coordinate::Coordinate;
+use super::coordinate::{Coordinate, multiple, number};
 use super::issuable::read_only;
 use super::known_ops::checked_ops;
 use super::multicast;
-use super::types::tile_of;
+use super::types::{operand_of, tile_of};
 use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::ir_utils::{
     collect_nested, defining_op, erase, for_each_kernel, replace_all_uses, set_attribute,
@@ -22,7 +22,7 @@ use crate::passes::{Reported, remark, report};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of, value_key,
 };
-use cutec_dialects::ops::{ArithOp, NvvmOp, TileOp, tile};
+use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::Precision;
 use cutec_dialects::tile::cost_model::rows_of_raster;
@@ -222,6 +222,9 @@ fn places_in_cluster<'c>(
     (places, inside)
 }
 
+/// What divides the offset behind the end that takes the place of zero, which everything divides.
+const OF_ZERO: i64 = 1 << 16;
+
 /// Gives a store, or a load of what the kernel writes, a coordinate behind the end of every tensor where a condition does not hold: nothing
 /// is written or read there.
 fn move_outside<'c>(
@@ -239,18 +242,26 @@ fn move_outside<'c>(
     let at = Coordinate::of(op)?;
     let shape = tile_of(op, tile).map_err(|(_, message)| message)?.shape;
     let is_word = |axis: &usize| at.values[*axis].r#type().to_string() == "i32";
-    let axis = (0..shape.len()).find(is_word);
-    let axis = axis.ok_or("has no coordinate of 32 bits")?;
+    let axis = (0..shape.len()).find(is_word).unwrap_or(0);
     let most = i64::from(i32::MAX);
-    let behind = match at.is_offset(axis) {
-        true => most - shape[axis],
-        false => most / shape[axis] - 1,
+    // What divides an offset still does.
+    let (behind, divisor) = match at.is_offset(axis) {
+        true => {
+            let divisor = match at.divisor(axis) {
+                0 => OF_ZERO,
+                divisor => divisor,
+            };
+            (most - shape[axis] - (most - shape[axis]) % divisor, divisor)
+        }
+        false => (most / shape[axis] - 1, 1),
     };
     let around = std::mem::replace(&mut ir.insertion, Insertion::Before(op));
-    let behind = ir.constant(behind, "i32");
-    let operands = [inside, at.values[axis], behind];
+    let place = number(ir, at.values[axis]).map_err(|error| error.to_string())?;
+    let ty = place.r#type();
+    let behind = ir.constant_of(behind, ty);
     let marked = [(OF_TILE, ir.unit())];
-    let place = ir.value(ArithOp::Select, &operands, &marked, ir.ty("i32"));
+    let place = ir.value(ArithOp::Select, &[inside, place, behind], &marked, ty);
+    let place = multiple(ir, place, divisor).map_err(|error| error.to_string())?;
     ir.insertion = around;
     set_operand(op, first + axis, place);
     Ok(())
@@ -258,7 +269,9 @@ fn move_outside<'c>(
 
 /// A coordinate of a tile, as it is where a block has that tile.
 pub(super) fn of_tile(coordinate: IrValue) -> IrValue {
-    let marked = defining_op(coordinate).filter(|op| op.attribute(OF_TILE).is_ok());
+    let known = operand_of(coordinate, CuteOp::Assume, 0);
+    let marked = defining_op(known.unwrap_or(coordinate));
+    let marked = marked.filter(|op| op.attribute(OF_TILE).is_ok());
     let place = marked.and_then(|op| operands_of(op).nth(1));
     place.unwrap_or(coordinate)
 }

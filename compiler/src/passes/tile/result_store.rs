@@ -239,8 +239,10 @@ fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<(Arc<TiledMm
     let rows = groups.mode(1)?.size().as_static()?;
     let n = u32::try_from(columns).ok()?;
     let op = MmaOp::Wgmma(Wgmma { n, ..wgmma });
-    let atoms = [(rows, 1), (1, rows), (1, 0)];
-    let atoms = Layout::concat(atoms.map(|(extent, stride)| Layout::scalar(extent, stride)));
+    // Warpgroups of other slices of k have the same, once these are added up.
+    let [below, beside] =
+        [(rows, 1), (1, rows)].map(|(extent, stride)| Layout::scalar(extent, stride));
+    let atoms = Layout::concat([below, beside, mma.tiled.atom_layout_mnk().mode(2)?]);
     let order = Tiler::Tile(vec![Tiler::All, Tiler::All, Tiler::All]);
     let Ok(Val::TiledMma(part)) = tiled_mma(MmaAtom { op, ..mma.atom }, atoms, order) else {
         return None;

@@ -8,6 +8,8 @@ use cutec_layout::Layout;
 use cutec_layout::algebra::cosize_any;
 use cutec_layout::text::parse_any_layout;
 
+/// Of what a tensor map writes to shared memory the address is a multiple of so many bytes (PTX ISA, "cp.async.bulk.tensor").
+const BOX_ALIGN: i64 = 128;
 /// The spans of swizzles, in bytes, the widest first, with the bits that they permute.
 const SPANS: [(i64, u32); 3] = [(128, 3), (64, 2), (32, 1)];
 /// Rows after which the widest swizzle repeats.
@@ -80,8 +82,8 @@ fn of_spans(tile: &TileType, fast: usize, span: i64, bits: u32) -> Option<View> 
     Some(View::new(tile.elem, Space::Smem, 8 * span, layout))
 }
 
-/// The first of so many parts of a stage of such a buffer along an axis that is not the fast one: of whole rows of the swizzle's period.
-/// `None` where the axis has no such parts.
+/// The first of so many parts of a stage of such a buffer along an axis that is not the fast one: of whole rows of the swizzle's period, each where a
+/// tensor map may write it. `None` where the axis has no such parts.
 pub(super) fn part_of(buffer: &View, axis: usize, parts: i64) -> Option<View> {
     let layout = buffer.layout.map_inner(|inner| {
         let mut modes: Vec<Layout> = inner.modes().collect();
@@ -91,6 +93,7 @@ pub(super) fn part_of(buffer: &View, axis: usize, parts: i64) -> Option<View> {
             .and_then(|mode| mode.stride().as_leaf()?.as_static());
         if let (Some(extent), Some(stride)) = (extent, stride)
             && extent % (parts * PERIOD) == 0
+            && buffer.ptr.elem.bytes_of(extent / parts * stride) % BOX_ALIGN == 0
         {
             modes[axis] = Layout::scalar(extent / parts, stride);
         }

@@ -4,8 +4,9 @@
 //! it lies, two loads bring the same elements: twins, for which `tile-stage-operands` has one buffer, that is read in either way.
 use super::coordinate::Coordinate;
 use super::emits::cute;
+use super::types::operand_of;
 use crate::passes::ir_utils::{attributes, defining_op, same_block};
-use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array, operands_of};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, integer_array};
 use cutec_dialects::ops::{CuteOp, tile};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{BOX, BY_ELEMENT, WINDOWS};
@@ -82,10 +83,4 @@ pub(super) fn source(view: IrValue) -> Option<(IrValue, Vec<usize>)> {
     let order = order.into_iter().map(usize::try_from);
     let order = order.collect::<Result<Vec<usize>, _>>().ok()?;
     (operand_of(pointer, CuteOp::GetIter, 0) == Some(whole)).then_some((whole, order))
-}
-
-/// An operand of the operation of this kind that gives a value.
-fn operand_of(value: IrValue, op: CuteOp, index: usize) -> Option<IrValue> {
-    let made = defining_op(value).filter(|made| op.is(*made))?;
-    operands_of(made).nth(index)
 }

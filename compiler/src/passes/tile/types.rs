@@ -110,6 +110,12 @@ pub(super) fn is_by_map_alone(load: IrOp) -> bool {
         .any(|name| load.attribute(name).is_ok())
 }
 
+/// An operand of the operation of this kind that gives a value.
+pub(super) fn operand_of(value: IrValue, op: CuteOp, index: usize) -> Option<IrValue> {
+    let made = defining_op(value).filter(|made| op.is(*made))?;
+    operands_of(made).nth(index)
+}
+
 /// The products that have a tile as a factor, with the number of the operand.
 pub(super) fn factors(tile: IrValue) -> Vec<(IrOp, usize)> {
     let mut taken = uses(tile);

@@ -46,6 +46,7 @@ pub struct Access {
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) what: String,
+    layout_tv: Layout,
     /// Whether it is an `ldmatrix`.
     pub(super) matrices: bool,
     /// Elements that a lane accesses in one piece.
@@ -98,11 +99,17 @@ impl Plan {
         Ok(Plan {
             matrices: matches!(access.kind, Kind::Ldmatrix { .. }),
             what: access.what.clone(),
+            layout_tv: layout.clone(),
             width,
             bytes: bits / 8,
             elements,
             instructions,
         })
+    }
+
+    /// Whether the part of a thread is a layout where the tile lies so.
+    pub(super) fn goes_along(&self, layout: &Layout) -> bool {
+        algebra::composition(layout, &self.layout_tv).is_ok()
     }
 
     /// The elements of a piece.

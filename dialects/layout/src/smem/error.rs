@@ -1,7 +1,7 @@
 //! [`SmemError`]: why a tile gets no layout, or not the one that is asked for.
 
 use super::{Chosen, Cost, Tile};
-use crate::AnyLayout;
+use crate::{AnyLayout, Layout};
 use std::fmt;
 use thiserror::Error;
 
@@ -139,6 +139,9 @@ pub enum Fault {
         /// Its address in the buffer.
         address: i64,
     },
+    /// What threads have does not go evenly along the modes of the layout, and cannot be partitioned.
+    #[error("expected modes along which the elements of a thread go evenly; those of {0} are none")]
+    Uneven(Layout),
     /// Bank conflicts that another layout avoids.
     #[error(
         "{}-way bank conflict: {} wavefronts, {} at best", .0.ways, .0.wavefronts, .0.ideal

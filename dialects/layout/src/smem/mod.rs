@@ -182,21 +182,8 @@ type Judged = Result<Chosen, (String, Fault)>;
 /// # Errors
 /// If the tile or an access is none, or no layout that is tried is legal for all accesses.
 pub fn legalize(tile: Tile, accesses: &[Access]) -> Result<Chosen, SmemError> {
-    legalize_where(tile, accesses, |_| true)
-}
-
-/// The same among layouts that fit when they are not swizzled.
-///
-/// # Errors
-/// Those of [`legalize`].
-pub fn legalize_where(
-    tile: Tile,
-    accesses: &[Access],
-    fits: impl Fn(&Layout) -> bool,
-) -> Result<Chosen, SmemError> {
     let plans = plans(tile, accesses)?;
-    let mut bases = candidates::bases(tile, &plans);
-    bases.retain(|base| fits(&base.inner));
+    let bases = candidates::bases(tile, &plans);
     search(tile, &bases, &plans)?.map_err(|(access, fault)| SmemError::NoLayout { access, fault })
 }
 
@@ -304,6 +291,11 @@ fn search(tile: Tile, bases: &[Base], plans: &[Plan]) -> Result<Judged, SmemErro
     let widest = plans.iter().map(|plan| plan.width).max().unwrap_or(1);
     let kept = widest.next_power_of_two().trailing_zeros();
     'bases: for base in bases {
+        if let Some(plan) = plans.iter().find(|plan| !plan.goes_along(&base.inner)) {
+            let fault = Fault::Uneven(base.inner.clone());
+            first_fault.get_or_insert_with(|| (plan.what.clone(), fault));
+            continue;
+        }
         let plain = enumerate(&base.inner, MAX_ELEMENTS).ok_or(SmemError::Tile(tile))?;
         let behind_none = OnceCell::new();
         let mut offsets = plain.clone();

@@ -422,14 +422,7 @@ fn buffer(
             access("the tile as it is", from, fast, written)?,
             access("the tile as it is wanted", to, fast, read)?,
         ];
-        // One in pieces along which what threads have does not go evenly cannot be partitioned.
-        let is_divided = |base: &Layout| {
-            let sides = [from, to].into_iter();
-            sides
-                .map(|side| composition(base, side.layout.tv()))
-                .all(|part| part.is_ok())
-        };
-        match smem::legalize_where(tile, &accesses, is_divided) {
+        match smem::legalize(tile, &accesses) {
             Ok(chosen) if shape.len() == 2 => return Ok(chosen.layout),
             Ok(chosen) => {
                 // Of a tile of one axis the other is of extent 1; the one that is left may be nested.
