@@ -424,6 +424,11 @@ impl Problem for TestProblem {
                  docs/testing.md lists them"
                     .to_owned(),
             ),
+            Self::UnknownName { .. } => Some(
+                "a test knows its own variables, constants, functions and kernels of the file, element types, and the functions \
+                 and words of the language"
+                    .to_owned(),
+            ),
             Self::UnknownField { .. } => Some("a tensor has `shape` and `dtype`".to_owned()),
             Self::UnknownParameter { known, .. } if known.is_empty() => {
                 Some("it has none".to_owned())

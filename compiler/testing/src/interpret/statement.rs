@@ -246,10 +246,13 @@ impl Interpreter<'_> {
             Some("assert_eq") => assertion::assert_eq(self, args, expr.span),
             Some("assert_close") => assertion::assert_close(self, args, expr.span),
             Some("assert") => assertion::assert(self, args, expr.span),
-            name => match name.and_then(|name| self.kernel(name, callee.span.file)) {
-                Some(kernel) => self.launch(kernel, generics, args, expr.span),
-                None => self.expr(expr).map(|_| ()),
-            },
+            _ => {
+                let called = name.map(|name| self.called(name, callee.span.file));
+                match called.and_then(|(name, file)| self.kernel(&name, file)) {
+                    Some(kernel) => self.launch(kernel, generics, args, expr.span),
+                    None => self.expr(expr).map(|_| ()),
+                }
+            }
         }
     }
 
