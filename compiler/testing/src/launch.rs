@@ -61,7 +61,7 @@ pub struct DeviceLauncher<'a> {
     device: RefCell<&'a mut dyn Device>,
     /// `None` where a kernel does not compile.
     compiled: RefCell<HashMap<Key, Option<Arc<Artifact>>>>,
-    /// By kernel, what calls led to places of the library. Files have the numbers that they have in `sources`: they are
+    /// By kernel, what calls led to places in functions. Files have the numbers that they have in `sources`: they are
     /// loaded in the same order.
     calls: RefCell<HashMap<String, Calls>>,
     /// Errors and warnings of kernels that were told already: each is told once.
@@ -84,7 +84,7 @@ pub struct SharedKernels(Mutex<HashMap<Key, Arc<OnceLock<Compiled>>>>);
 /// A kernel's code with its warnings, or what is wrong.
 type Compiled = Result<(Code, Diagnostics), Diagnostics>;
 
-/// A kernel's code, and what calls led to places of the library.
+/// A kernel's code, and what calls led to places in functions.
 #[derive(Clone)]
 struct Code {
     artifact: Arc<Artifact>,
@@ -360,10 +360,11 @@ impl<'a> DeviceLauncher<'a> {
         let RunError::Device(error) = error else {
             return refused_by(call, error);
         };
-        let mut fault = Fault::of(error, self.sources);
-        if let Some(calls) = self.calls.borrow().get(call.kernel) {
-            fault = fault.within(calls);
-        }
+        let known = self.calls.borrow();
+        let mut fault = match known.get(call.kernel) {
+            Some(calls) => Fault::of(error, self.sources, calls),
+            None => Fault::of(error, self.sources, &Calls::default()),
+        };
         fault.notes.extend(compiled_with(call));
         let mut stop = TestProblem::Run {
             kernel: call.kernel.to_owned(),
