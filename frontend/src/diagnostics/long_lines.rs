@@ -14,77 +14,88 @@ pub(super) struct Cut {
     lines: Vec<Line>,
 }
 
-/// A line of a cut text, in characters.
+/// A line of a text and of the cut one, in characters.
 struct Line {
+    /// Where it begins.
+    begin: usize,
     /// Where it begins in the cut text.
     start: usize,
-    /// Columns that are left out before it.
+    /// Columns that are left out before what is shown.
     left: usize,
-    /// Its length without the line break, with `…` where something is left out.
-    length: usize,
+    /// How many are shown, with `…` where something is left out, without the line break.
+    shown: usize,
 }
 
-/// A place that is to be shown, both from 0: lines, and columns in characters.
-pub(super) type At = (usize, usize);
+/// What ends a line where a diagnostic is drawn; `\r\n` does so once.
+const ENDS: [char; 2] = ['\r', '\n'];
 
 impl Cut {
-    /// The text with what matters least of its long lines left out. `None` where none is too long.
-    pub fn of(text: &str, places: &[At]) -> Option<Cut> {
+    /// The text with what matters least of its long lines left out; `places` are those of characters. `None` where no line
+    /// is too long.
+    pub fn of(text: &str, places: &[usize]) -> Option<Cut> {
         let is_long = |line: &str| line.len() > WIDTH && line.chars().count() > WIDTH;
-        if !text.lines().any(is_long) {
+        if !text.split(ENDS).any(is_long) {
             return None;
         }
         let mut cut = Cut {
             text: String::with_capacity(text.len()),
             lines: Vec::new(),
         };
-        let mut start = 0;
-        for (number, line) in text.split_inclusive('\n').enumerate() {
-            let body = line.trim_end_matches(['\r', '\n']);
-            let (mut left, mut length) = (0, body.chars().count());
-            if is_long(body) {
-                let columns = places.iter().filter(|(of, _)| *of == number);
-                let columns: Vec<usize> = columns.map(|(_, column)| *column).collect();
-                let (whole, shown) = (length, window(&columns, length));
-                let ends = shown.0 + shown.1 < whole;
-                left = shown.0;
-                if left > 0 {
-                    cut.text.push('…');
-                }
-                cut.text.extend(body.chars().skip(left).take(shown.1));
-                if ends {
-                    cut.text.push('…');
-                }
-                length = usize::from(left > 0) + shown.1 + usize::from(ends);
+        let (mut begin, mut start) = (0, 0);
+        let mut pieces = text.split_inclusive(ENDS).peekable();
+        while let Some(piece) = pieces.next() {
+            let body = piece.trim_end_matches(ENDS);
+            let mut line_break = piece[body.len()..].to_owned();
+            if line_break == "\r" && pieces.next_if_eq(&"\n").is_some() {
+                line_break.push('\n');
+            }
+            let length = body.chars().count();
+            let mut line = Line {
+                begin,
+                start,
+                left: 0,
+                shown: length,
+            };
+            if length > WIDTH {
+                let columns = places.iter().filter_map(|place| place.checked_sub(begin));
+                let columns: Vec<usize> = columns.filter(|column| *column <= length).collect();
+                let (left, shown) = window(&columns, length);
+                let (cuts_left, cuts_right) = (left > 0, left + shown < length);
+                let kept = body.chars().skip(left).take(shown);
+                cut.text.extend(cuts_left.then_some('…'));
+                cut.text.extend(kept);
+                cut.text.extend(cuts_right.then_some('…'));
+                line.left = left;
+                line.shown = usize::from(cuts_left) + shown + usize::from(cuts_right);
             } else {
                 cut.text.push_str(body);
             }
-            let line_break = &line[body.len()..];
-            cut.text.push_str(line_break);
-            cut.lines.push(Line {
-                start,
-                left,
-                length,
-            });
-            start += length + line_break.len();
+            cut.text.push_str(&line_break);
+            // Line breaks are of ASCII.
+            begin += length + line_break.len();
+            start += line.shown + line_break.len();
+            cut.lines.push(line);
         }
         Some(cut)
     }
 
-    /// The character of the cut text at a place of the whole one; of what is left out the one where it was.
-    pub fn offset(&self, (line, column): At) -> usize {
-        let Some(found) = self.lines.get(line) else {
-            return self.lines.last().map_or(0, |last| last.start + last.length);
-        };
-        found.start + self.column((line, column)).min(found.length)
+    /// The character of the cut text at a character of the whole one; of what is left out, where it was.
+    pub fn offset(&self, place: usize) -> usize {
+        self.at(place).map_or(0, |(line, column, _)| {
+            self.lines[line].start + column.min(self.lines[line].shown)
+        })
     }
 
-    /// The column of a place in the cut text.
-    pub fn column(&self, (line, column): At) -> usize {
-        match self.lines.get(line) {
-            Some(found) if found.left > 0 => (column + 1).saturating_sub(found.left),
-            _ => column,
-        }
+    /// Line and column of a character as the cut text has them, and the column that it has; all from 0.
+    pub fn at(&self, place: usize) -> Option<(usize, usize, usize)> {
+        let line = self.lines.partition_point(|line| line.begin <= place);
+        let line = line.checked_sub(1)?;
+        let column = place - self.lines[line].begin;
+        let shown = match self.lines[line].left {
+            0 => column,
+            left => (column + 1).saturating_sub(left),
+        };
+        Some((line, shown, column))
     }
 }
 
@@ -137,16 +148,22 @@ mod tests {
 
     #[test]
     fn places_stay_at_their_characters() {
-        let long = "äbcdefghij".repeat(100);
-        let text = format!("short\r\n{long}\r\nlast");
-        let cut = Cut::of(&text, &[(1, 503)]).expect("a long line");
-        let at = |place| cut.text.chars().nth(cut.offset(place));
-        assert_eq!((at((0, 2)), at((1, 503))), (Some('o'), Some('d')));
-        assert_eq!((at((1, 0)), at((1, 999))), (Some('…'), Some('\r')));
-        assert_eq!((at((2, 0)), at((2, 3))), (Some('l'), Some('t')));
-        let lines: Vec<&str> = cut.text.lines().collect();
-        assert_eq!(lines[1].chars().count(), 202);
-        assert!(lines[1].starts_with("…def") && lines[1].ends_with("bc…"));
+        for end in ["\r\n", "\n", "\r"] {
+            let long = "äbcdefghij".repeat(100);
+            let text = format!("short{end}{long}{end}last");
+            let begin = 5 + end.len();
+            let cut = Cut::of(&text, &[begin + 503]).expect("a long line");
+            let at = |place| cut.text.chars().nth(cut.offset(place));
+            assert_eq!((at(2), at(begin + 503)), (Some('o'), Some('d')));
+            assert_eq!(at(begin), Some('…'));
+            assert_eq!(at(begin + 999), end.chars().next());
+            let last = begin + 1000 + end.len();
+            assert_eq!((at(last), at(last + 3)), (Some('l'), Some('t')));
+            assert_eq!(cut.at(begin + 503), Some((1, 61, 503)));
+            let lines: Vec<&str> = cut.text.split(end).collect();
+            assert_eq!(lines[1].chars().count(), 202);
+            assert!(lines[1].starts_with("…def") && lines[1].ends_with("bc…"));
+        }
         assert!(Cut::of("short\n", &[]).is_none());
     }
 }

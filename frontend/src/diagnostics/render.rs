@@ -1,9 +1,9 @@
 //! Diagnostics as text, through ariadne. Nothing else in cutec prints a diagnostic.
 
 use super::harmless::harmless;
-use super::long_lines::{At, Cut};
+use super::long_lines::Cut;
 use super::{Diagnostic, Severity, codes};
-use crate::source::{FileId, SourceMap, Span};
+use crate::source::{FileId, SourceMap};
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
 use std::borrow::Cow;
 use std::fmt;
@@ -70,22 +70,11 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Line and column, both from 0.
-    fn at(&self, file: FileId, offset: u32) -> At {
-        let at = self.map.file(file).line_column(offset);
-        (at.line as usize - 1, at.column as usize - 1)
-    }
-
-    /// Where a label begins and where it ends.
-    fn ends(&self, span: Span) -> (At, At) {
-        let last = span.end.saturating_sub(1).max(span.start);
-        let (begin, end, last) = (span.start, span.end, self.at(span.file, last));
-        let end = match self.at(span.file, end) {
-            // Behind a line break ends what the line before holds.
-            (line, _) if line > last.0 => (last.0, last.1 + 1),
-            end => end,
-        };
-        (self.at(span.file, begin), end)
+    /// How many characters stand before a place.
+    fn characters(&self, file: FileId, offset: u32) -> usize {
+        let text = self.map.file(file).text();
+        let before = text.get(..offset as usize).unwrap_or(text);
+        before.chars().count()
     }
 
     /// Gets ready for a diagnostic: long lines are cut around its places.
@@ -99,13 +88,17 @@ impl<'a> Files<'a> {
                 continue;
             }
             seen.push(file);
+            let this = &*self;
             let labels = diagnostic.labels.iter().map(|label| label.span);
             let places = labels.filter(|span| span.file == file).flat_map(|span| {
-                let (begin, end) = self.ends(span);
-                let below = (end.0 > begin.0).then_some(end);
-                std::iter::once(begin).chain(below)
+                let last = span.end.saturating_sub(1).max(span.start);
+                let line = |offset| this.map.file(file).line_column(offset).line;
+                // Of what has several lines also the last one shows where it ends.
+                let below = (line(last) > line(span.start)).then_some(last);
+                let places = std::iter::once(span.start).chain(below);
+                places.map(move |offset| this.characters(file, offset))
             });
-            let places: Vec<At> = places.collect();
+            let places: Vec<usize> = places.collect();
             let text = self.map.file(file).text();
             let harmless = harmless(text);
             let shown: Arc<str> = match (Cut::of(&harmless, &places), harmless) {
@@ -129,20 +122,18 @@ impl<'a> Files<'a> {
     /// The places of a diagnostic's labels, in their order.
     fn places(&self, diagnostic: &Diagnostic) -> Vec<Shown> {
         let mut part = 0;
-        let mut above: Option<(FileId, usize)> = None;
+        let mut above: Option<(FileId, u32)> = None;
         let places = diagnostic.labels.iter().map(|label| {
             let (span, file) = (label.span, self.map.file(label.span.file));
-            let (begin, end) = self.ends(span);
-            part += usize::from(above.is_some_and(|(of, last)| of != span.file || end.0 < last));
-            above = Some((span.file, end.0));
-            let characters = |end: u32| {
-                let before = file.text().get(..end as usize).unwrap_or(file.text());
-                before.chars().count()
-            };
-            let (start, end) = match self.cut_of(span.file) {
-                Some(cut) => (cut.offset(begin), cut.offset(end)),
-                None => (characters(span.start), characters(span.end)),
-            };
+            let last = span.end.saturating_sub(1).max(span.start);
+            let line = file.line_column(last).line;
+            part += usize::from(above.is_some_and(|(of, last)| of != span.file || line < last));
+            above = Some((span.file, line));
+            let [mut start, mut end] =
+                [span.start, span.end].map(|offset| self.characters(span.file, offset));
+            if let Some(cut) = self.cut_of(span.file) {
+                [start, end] = [start, end].map(|place| cut.offset(place));
+            }
             Shown {
                 source: (span.file, part),
                 start,
@@ -158,11 +149,13 @@ impl<'a> Files<'a> {
             let Some(cut) = self.cut_of(span.file) else {
                 continue;
             };
-            let place = self.at(span.file, span.start);
+            let place = self.characters(span.file, span.start);
+            let Some((line, shown, column)) = cut.at(place) else {
+                continue;
+            };
             let name = harmless(self.map.file(span.file).name());
-            let head = |column: usize| format!("[ {name}:{}:{} ]", place.0 + 1, column + 1);
-            let shown = head(cut.column(place));
-            drawn = drawn.replacen(&shown, &head(place.1), 1);
+            let head = |column: usize| format!("[ {name}:{}:{} ]", line + 1, column + 1);
+            drawn = drawn.replacen(&head(shown), &head(column), 1);
         }
         drawn
     }
