@@ -110,7 +110,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             let instead = format!("write `let {name} = fragment<{ty}>(4);`");
             foreign(1, "an array of a thread is a fragment", instead)
         }
-        (Import, Ident(_)) => foreign(
+        (Import, Ident(_) | Star | LParen | LBrace) => foreign(
             0,
             "files are imported, not modules",
             "write `import \"file.cute\";`; what is built in needs no import",
