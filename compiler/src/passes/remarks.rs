@@ -23,7 +23,7 @@ use cutec_dialects::semantics::{
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{GATHERED_SINCE, Precision};
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::{Val, View};
+use cutec_dialects::value::{Val, View, without_widths};
 use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -38,6 +38,7 @@ pub fn remarks(module: IrOp) -> Vec<Message> {
             collect_nested(function, &mut inside);
             for op in inside {
                 let Some(text) = remark(op) else { continue };
+                let text = without_widths(&text);
                 let place = place(op.location());
                 if known.insert((place.clone(), text.clone())) {
                     found.push(Message {
@@ -255,7 +256,8 @@ fn reason(
     let (elem, count) = (view.ptr.elem.bytes(), offsets.len() as i64);
     let next = bytes / elem;
     if next < 1 || count % next != 0 {
-        return Some(format!("the {side} has {count} elements a thread"));
+        let plural = if count == 1 { "" } else { "s" };
+        return Some(format!("the {side} has {count} element{plural} a thread"));
     }
     let groups = offsets.chunks(next as usize);
     if !groups.clone().all(are_neighbours) {
@@ -278,7 +280,10 @@ fn reason(
         let promise = match view.ptr.space {
             Space::Gmem => match for_vectors(value, most) {
                 Some(promise) => format!("; promise what {most} bytes take: `where {promise}`"),
-                None => format!("; {most} bytes take an offset that {} divides", most / elem),
+                None => format!(
+                    "; {most} bytes take extents, strides and offsets that {} divides",
+                    most / elem
+                ),
             },
             Space::Smem | Space::Dsmem | Space::Rmem => {
                 format!("; allocate it with `align = {most}`")

@@ -3,7 +3,7 @@
 use super::builtins::{Operator, bulk_copy, copy_atom, mma_atom, tma_atom};
 use super::control::ELSE_IF;
 use super::index::ARRAY_INDEX;
-use super::values::{Value, elem_name, kind_and_notation, notation, without_widths};
+use super::values::{Value, elem_name, kind_and_notation, notation};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
@@ -13,7 +13,7 @@ use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::semantics::{AtomicKind, SemError};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::types::TypeError;
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{Val, without_widths};
 use melior::ir::ValueLike;
 
 /// A budget is used up.
@@ -32,7 +32,7 @@ pub fn plural(count: &str) -> &'static str {
 
 /// An operation that makes no sense for its operands.
 pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> Diagnostic {
-    let text = in_the_language(sentence(error), operands);
+    let text = without_widths(&in_the_language(sentence(error), operands));
     let mut diagnostic =
         Diagnostic::error(code_of(error), span, format!("`{what}` {text}"), "here");
     diagnostic.labels[0].text = match error {
