@@ -264,7 +264,15 @@ impl Interpreter<'_> {
         span: Span,
     ) -> Result<(), Stop> {
         let name = &*kernel.name.node;
-        assertion::none_named(args, name)?;
+        if let Some(named) = args.iter().find_map(|arg| arg.name.as_ref()) {
+            let mut parameters = kernel.static_params.iter();
+            return Err(TestProblem::NamedArgument {
+                kernel: name.to_owned(),
+                argument: named.node.to_string(),
+                is_static: parameters.any(|param| param.name.node == named.node),
+            }
+            .at(named.span));
+        }
         let defines = self.defines(kernel, generics)?;
         let mut arguments = Vec::with_capacity(args.len());
         for arg in args {
@@ -287,6 +295,12 @@ impl Interpreter<'_> {
                 .collect(),
             defines,
             arguments,
+            places: args.iter().map(|arg| arg.value.span).collect(),
+            declared: kernel
+                .params
+                .iter()
+                .map(|param| (&*param.name.node, param.span))
+                .collect(),
             span,
         })
     }
