@@ -185,8 +185,8 @@ static void launches(void)
     int32_t status;
     ty.data = y;
     EXPECT(CUTEC_OK, "", cutec_compile("a.cute", TEXT, sizeof TEXT - 1, NULL, &module, &error));
-    MUST(cutec_module_kernel_count(module) == 2 && !strcmp(cutec_module_kernel_name(module, 0), "add"));
-    MUST(cutec_module_kernel_name(module, 2) == NULL && cutec_module_kernel_name(module, SIZE_MAX) == NULL);
+    MUST(cutec_module_kernel_count(module) == 3 && !strcmp(cutec_module_kernel_name(module, 0), "add"));
+    MUST(cutec_module_kernel_name(module, 3) == NULL && cutec_module_kernel_name(module, SIZE_MAX) == NULL);
     EXPECT(CUTEC_DEVICE, "-2", cutec_load(module, -2, NULL, &nowhere, &error));
     EXPECT(CUTEC_DEVICE, "", cutec_load(module, INT32_MIN, NULL, &nowhere, &error));
     EXPECT(CUTEC_NO_CUDA, "no ", cutec_load(module, INT32_MAX, NULL, &nowhere, &error));
