@@ -2,7 +2,7 @@
 //! the source has.
 use super::tensor_box::{argument, stride_promise};
 use super::types::{function_of_argument, tensor_of, view_of};
-use cutec_abi::{Dim, KernelAbi, TensorAbi};
+use cutec_abi::{AbiExpr, Dim, KernelAbi, TensorAbi};
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::value::View;
@@ -22,15 +22,21 @@ impl Passed {
         let abi = abi_of(&function)?;
         let declared = argument(&abi, tensor, function).ok()?.1.clone();
         let view = view_of(tensor)?;
-        let rank = |leaves: usize, declared: usize| leaves == declared;
         let layout = view.layout.inner();
-        let fits = rank(layout.shape().leaves().len(), declared.extents.len())
-            && rank(layout.stride().leaves().len(), declared.strides.len());
+        let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
+        let fits =
+            extents.len() == declared.extents.len() && strides.len() == declared.strides.len();
         fits.then_some(Self {
             abi,
             declared,
             view,
         })
+    }
+
+    /// The tensor that a view is all of: that of a slice has other modes.
+    fn whole(view: IrValue) -> Option<Self> {
+        let rank = view_of(view)?.layout.inner().shape().leaves().len();
+        Self::of(view).filter(|passed| passed.declared.extents.len() == rank)
     }
 
     fn base(&self, bytes: i64) -> String {
@@ -48,7 +54,11 @@ impl Passed {
     }
 
     fn stride(&self, mode: usize, elements: i64) -> Option<String> {
-        stride_promise(&self.abi, &self.declared, mode, elements)
+        // What is known while compiling needs no promise, and none helps.
+        match self.declared.strides.get(mode)? {
+            AbiExpr::Const(_) => None,
+            _ => stride_promise(&self.abi, &self.declared, mode, elements),
+        }
     }
 }
 
@@ -84,12 +94,12 @@ pub(super) fn of_base(view: IrValue, bytes: i64) -> String {
 
 /// As [`of_base`], that the extent of a mode of the tensor is a multiple of so many elements.
 pub(super) fn of_extent(view: IrValue, mode: usize, elements: i64) -> String {
-    behind(Passed::of(view).and_then(|passed| passed.extent(mode, elements)))
+    behind(Passed::whole(view).and_then(|passed| passed.extent(mode, elements)))
 }
 
 /// As [`of_base`], that the stride of a mode of the tensor is a multiple of so many elements.
 pub(super) fn of_stride(view: IrValue, mode: usize, elements: i64) -> String {
-    behind(Passed::of(view).and_then(|passed| passed.stride(mode, elements)))
+    behind(Passed::whole(view).and_then(|passed| passed.stride(mode, elements)))
 }
 
 fn behind(clause: Option<String>) -> String {
