@@ -16,7 +16,7 @@
 //! ```
 //!
 //! An entry is a PTX file with its kernel ABI, `KEY.ptx`, which `cutec-launch` runs as well; its first line has the hash of
-//! the rest, its second line the warnings and remarks of the compilation. The key is a hash of [`crate::VERSION`], the
+//! the rest, its second line the warnings and remarks of the compilation, and the calls that led to places in functions. The key is a hash of [`crate::VERSION`], the
 //! source with all that it imports, and the options that change an entry. Imports are loaded once: what is hashed is what
 //! is compiled.
 //!
@@ -35,7 +35,7 @@ use cutec_frontend::ast::File;
 use cutec_frontend::diagnostics::Diagnostic;
 use cutec_frontend::diagnostics::render::RenderOptions;
 use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap};
-use cutec_frontend::{load_imports, load_program};
+use cutec_frontend::{Calls, load_imports, load_program};
 use cutec_runtime::artifact::Artifact;
 use cutec_runtime::regular_file;
 use notices::Notices;
@@ -46,7 +46,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What an entry begins with; the number changes with what follows.
-const HEADER: &str = "// cutec-cache 2 ";
+const HEADER: &str = "// cutec-cache 3 ";
 /// What its second line begins with.
 const NOTICES: &str = "// ";
 /// The largest entry that is read, in bytes; PTX of the examples takes some 100 KiB.
@@ -67,6 +67,8 @@ pub struct Cached {
     pub warnings: Vec<Diagnostic>,
     /// What each copy and gemm became, where [`Options::remarks`] asks for it.
     pub remarks: Vec<Diagnostic>,
+    /// What calls led to places in functions, as [`crate::Compiled::calls`].
+    pub calls: Calls,
     /// The texts that warnings and remarks point into.
     pub sources: SourceMap,
     /// Whether it was there; otherwise it was compiled now.
@@ -146,6 +148,7 @@ impl Cache {
                 artifact,
                 warnings: notices.warnings,
                 remarks: notices.remarks,
+                calls: notices.calls,
                 sources,
                 found: true,
                 unsaved: None,
@@ -160,12 +163,14 @@ impl Cache {
         let notices = Notices {
             warnings: compiled.warnings.clone(),
             remarks: compiled.remarks.clone(),
+            calls: compiled.calls.clone(),
         };
         let unsaved = write(&path, compiled.text().unwrap_or_default(), &notices).err();
         Ok(Cached {
             artifact,
             warnings: notices.warnings,
             remarks: notices.remarks,
+            calls: notices.calls,
             sources: compiled.sources,
             found: false,
             unsaved,

@@ -25,7 +25,7 @@ pub struct Compiled {
     pub warnings: Vec<Diagnostic>,
     /// What each copy and gemm became, where [`crate::Options::remarks`] asked for it.
     pub remarks: Vec<Diagnostic>,
-    /// What calls led to places of the library, for what goes wrong there at run time.
+    /// What calls led to places in functions, for what goes wrong there at run time.
     pub calls: Calls,
     /// The texts that warnings and remarks point into.
     pub sources: SourceMap,

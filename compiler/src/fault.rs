@@ -23,8 +23,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Takes an error apart; `sources` are those of the kernel.
-    pub fn of(error: &DeviceError, sources: &SourceMap) -> Self {
+    /// Takes an error apart; `sources` are those of the kernel, and `calls` led to its places.
+    pub fn of(error: &DeviceError, sources: &SourceMap, calls: &Calls) -> Self {
         let text = error.to_string();
         let mut lines = text.lines();
         let mut fault = Self {
@@ -44,6 +44,7 @@ impl Fault {
         }
         let text = "in this operation of the kernel".to_owned();
         fault.labels.push(Label { span, text });
+        fault.labels.extend(calls.to(span));
         if let Some(error) = error.sim() {
             fault.help = error.help();
             for (place, text) in error.places() {
@@ -53,15 +54,6 @@ impl Fault {
             }
         }
         fault
-    }
-
-    /// With the calls of the program's that led to where it happened, if that is in the library.
-    pub fn within(mut self, calls: &Calls) -> Self {
-        if let Some(first) = self.labels.first() {
-            let around = calls.to(first.span);
-            self.labels.splice(1..1, around);
-        }
-        self
     }
 
     /// The diagnostic where the kernel was launched from outside of any file.

@@ -75,7 +75,7 @@ pub use cutec_frontend::build;
 pub use cutec_frontend::diagnostics::render::RenderOptions;
 pub use cutec_frontend::diagnostics::{Diagnostic, Severity};
 pub use cutec_frontend::source::{LoadedSource, NoImports, SourceLoader, SourceMap, Span};
-pub use cutec_frontend::{Configuration, Space};
+pub use cutec_frontend::{Calls, Configuration, Space};
 pub use cutec_runtime as runtime;
 pub use cutec_tuning::plan;
 pub use files::FileLoader;

@@ -213,6 +213,18 @@ pub fn is_static_tuple(tuple: &IntTuple) -> bool {
     tuple.leaves().iter().all(|leaf| leaf.is_static())
 }
 
+/// A layout without what only the IR says of its run-time integers, their width and divisors: `?{i64 div=8}`.
+pub fn without_widths(layout: &str) -> String {
+    let mut text = String::with_capacity(layout.len());
+    let mut rest = layout;
+    while let Some((before, braced)) = rest.split_once("?{") {
+        text += before;
+        text.push('?');
+        rest = braced.split_once('}').map_or("", |(_, behind)| behind);
+    }
+    text + rest
+}
+
 /// A coordinate without `_`, as integers.
 pub fn without_underscore(coord: &Coord) -> Option<IntTuple> {
     match coord {

@@ -40,7 +40,7 @@ lalrpop_util::lalrpop_mod!(
 
 pub use diagnostics::{Diagnostic, Severity};
 pub use eval::{
-    Calls, Configuration, LowerOptions, Observation, Observations, Space, check_defines,
+    Calls, Configuration, LowerOptions, NamedCall, Observation, Observations, Space, check_defines,
     chosen_kernels, emit_kernels, emit_module, observe_kernels, space,
 };
 pub use program::{Items, Program, load_imports, load_program};

@@ -86,22 +86,23 @@ impl Problem for ProgramProblem {
     }
 }
 
+/// The file of the library that is most like the path of an import.
+fn of_library(path: &str) -> Option<&'static str> {
+    let name = path.strip_prefix("std/").unwrap_or(path);
+    let of_library = match name.ends_with(".cute") {
+        true => format!("std/{name}"),
+        false => format!("std/{name}.cute"),
+    };
+    let mut files = stdlib::FILES.iter().map(|(name, _)| *name);
+    let known = files.clone().find(|name| *name == of_library);
+    known.or_else(|| closest(&of_library, &mut files))
+}
+
 /// What was probably meant by the path of an import that failed.
 fn import_help(path: &str) -> Option<String> {
-    let name = path.strip_prefix("std/").unwrap_or(path);
-    let with_extension = match name.ends_with(".cute") {
-        true => name.to_owned(),
-        false => format!("{name}.cute"),
-    };
-    let of_library = format!("std/{with_extension}");
-    let files = stdlib::FILES.iter().map(|(name, _)| *name);
-    let known = match stdlib::FILES.iter().find(|(name, _)| *name == of_library) {
-        Some((name, _)) => Some(*name),
-        None => closest(&of_library, files),
-    };
-    match known {
+    match of_library(path) {
         Some(known) => Some(format!("did you mean `import \"{known}\";`?")),
-        None if !name.ends_with(".cute") => Some(format!("write `import \"{path}.cute\";`")),
+        None if !path.ends_with(".cute") => Some(format!("write `import \"{path}.cute\";`")),
         None => None,
     }
 }
@@ -230,15 +231,19 @@ pub fn load_imports(
                 continue;
             };
             let importer = map.file(file.id).name().to_owned();
-            let of_library = stdlib::load(&import.path.node);
-            let is_library = of_library.is_some();
-            let loaded = of_library.unwrap_or_else(|| loader.load(&importer, &import.path.node));
+            let from_library = stdlib::load(&import.path.node);
+            let is_library = from_library.is_some();
+            let loaded = from_library.unwrap_or_else(|| loader.load(&importer, &import.path.node));
             match loaded {
                 Ok(loaded) if is_library => program.add_library(map, loaded),
                 Ok(loaded) if map.find(&loaded.name).is_some() => {}
                 Ok(loaded) => queue.push(map.add(loaded.name, loaded.text)),
-                Err(reason) => {
+                Err(mut reason) => {
                     let path = import.path.node.clone();
+                    // Which files there are nobody needs to know who meant one of them.
+                    if is_library && of_library(&path).is_some() {
+                        reason = "the standard library has no such file".to_owned();
+                    }
                     let problem = ProgramProblem::Import { path, reason };
                     diagnostics.push(Diagnostic::of(import.path.span, &problem));
                 }

@@ -84,6 +84,24 @@ def test_an_access_out_of_bounds_is_an_exception():
     assert (x == 0).all()
 
 
+CALLS = """
+fn put(y, i) { y[i] = 1.0; }
+fn far(y, i) { put(y, i + 1000); }
+kernel calls(y: mut tensor<f32, n>) launch grid(1), block(32) { far(y, thread_idx.x); }
+"""
+
+
+def test_calls_that_led_to_a_place_are_shown_from_the_cache_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUTEC_CACHE", str(tmp_path))
+    for _ in range(2):
+        with pytest.raises(cutec.KernelError) as caught:
+            cutec.loads(CALLS).calls(np.zeros(16, np.float32))
+        labels = caught.value.diagnostics[0].labels
+        assert [label.span.line for label in labels] == [2, 3, 4]
+        assert labels[1].text == "in this call of `put`"
+        assert "in this call of `far`" in caught.value.rendered
+
+
 def test_a_race_is_an_exception_where_it_is_looked_for():
     kernel = cutec.loads(RACE).rotate
     x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)

@@ -4,7 +4,7 @@ use crate::object::{count, give, item, take};
 use cutec::fault::Fault;
 use cutec::runtime::abi::Status;
 use cutec::runtime::{DeviceError, RunError};
-use cutec::{CacheError, Diagnostics, RenderOptions, Severity, SourceMap, report};
+use cutec::{CacheError, Calls, Diagnostics, RenderOptions, Severity, SourceMap, report};
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -137,8 +137,8 @@ impl Error {
         Error::new(error.status(), error)
     }
 
-    /// A launch that went wrong; `sources` are those of the kernel.
-    pub fn run(kernel: &str, error: &RunError, sources: &SourceMap) -> Error {
+    /// A launch that went wrong; `sources` are those of the kernel, and `calls` led to its places.
+    pub fn run(kernel: &str, error: &RunError, sources: &SourceMap, calls: &Calls) -> Error {
         let error = match error {
             RunError::Bind(error) => return Error::new(error.status(), error),
             RunError::Device(error) => error,
@@ -146,7 +146,7 @@ impl Error {
         if error.sim().is_none() {
             return Error::device(error);
         }
-        let Some(found) = Fault::of(error, sources).diagnostic(kernel) else {
+        let Some(found) = Fault::of(error, sources, calls).diagnostic(kernel) else {
             return Error::new(error.status(), format!("`{kernel}` failed: {error}"));
         };
         let one = std::slice::from_ref(&found);

@@ -7,9 +7,9 @@ use crate::object::{give, place, take};
 use crate::options::Options;
 use crate::place::{InSimulator, OnGpu, Refused, Way, name};
 use crate::planned::Choice;
-use cutec::SourceMap;
 use cutec::runtime::abi::{BindError, Status, dlpack};
 use cutec::runtime::cuda::undisturbed;
+use cutec::{Calls, SourceMap};
 use std::ffi::{c_char, c_void};
 
 /// The simulator, in the place of a GPU's number.
@@ -19,6 +19,7 @@ pub const CUTEC_SIMULATOR: i32 = -1;
 pub struct Loaded {
     kernels: Vec<Kernel>,
     sources: SourceMap,
+    calls: Calls,
     place: Place,
 }
 
@@ -78,6 +79,7 @@ impl Loaded {
         Ok(Loaded {
             kernels,
             sources: module.sources.clone(),
+            calls: module.calls.clone(),
             place,
         })
     }
@@ -137,7 +139,7 @@ impl Loaded {
         };
         done.map_err(|refused| match refused {
             Refused::Error(error) => error,
-            Refused::Run(error) => Error::run(&way.abi.name, &error, &self.sources),
+            Refused::Run(error) => Error::run(&way.abi.name, &error, &self.sources, &self.calls),
         })
     }
 

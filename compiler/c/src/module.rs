@@ -9,7 +9,8 @@ use cutec::plan::Plan;
 use cutec::runtime::abi::embed::to_json;
 use cutec::runtime::abi::{Abi, Status};
 use cutec::runtime::{Artifact, Code, regular_file};
-use cutec::{Cache, Compiler, Emit, FileLoader, Source, SourceMap};
+use cutec::{Cache, Calls, Compiler, Emit, FileLoader, Source, SourceMap};
+use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::path::Path;
 use std::ptr;
@@ -27,6 +28,8 @@ pub struct Module {
     pub planned: Vec<Planned>,
     /// The texts that messages point into.
     pub sources: SourceMap,
+    /// What calls led to places in functions, of all that a launch may choose.
+    pub calls: Calls,
 }
 
 /// What came out of one compilation.
@@ -36,6 +39,7 @@ struct Built {
     code: Vec<u8>,
     notices: Vec<cutec::Diagnostic>,
     sources: SourceMap,
+    calls: Calls,
 }
 
 impl Built {
@@ -59,6 +63,7 @@ impl Built {
                 artifact: Some(cached.artifact),
                 notices: [cached.warnings, cached.remarks].concat(),
                 sources: cached.sources,
+                calls: cached.calls,
             });
         }
         let compiled = Compiler::new().compile(source, &FileLoader, options);
@@ -82,6 +87,7 @@ impl Built {
             notices: [compiled.warnings, compiled.remarks].concat(),
             abi: compiled.abi,
             sources: compiled.sources,
+            calls: compiled.calls,
         })
     }
 }
@@ -94,11 +100,15 @@ impl Module {
         let compile = options.compile(plan.as_ref())?;
         let built = Built::new(source, &compile, cache)?;
         let mut planned = Vec::new();
+        let calls = RefCell::new(built.calls);
         if let (Some(plan), Some(artifact)) = (&plan, &built.artifact) {
             for kernel in &artifact.abi.kernels {
                 let build = |options: &cutec::Options| {
-                    let artifact = Built::new(source, options, cache)?.artifact;
-                    artifact.ok_or_else(|| Error::new(Status::Compile, "there is no code"))
+                    let built = Built::new(source, options, cache)?;
+                    calls.borrow_mut().merge(&built.calls);
+                    built
+                        .artifact
+                        .ok_or_else(|| Error::new(Status::Compile, "there is no code"))
                 };
                 planned.extend(Planned::new(source, &compile, plan, kernel, build)?);
             }
@@ -117,6 +127,7 @@ impl Module {
             artifact: built.artifact,
             planned,
             sources: built.sources,
+            calls: calls.into_inner(),
         })
     }
 }

@@ -34,7 +34,10 @@ static const char TEXT[] =
     "launch grid(ceil_div(n, 64)), block(64)\n"
     "{ let i = block_idx.x * 64 + thread_idx.x; if i < n { y[i] = x[i] + f32(by) * step; } }\n"
     "kernel beyond(x: tensor<f32, n>, y: mut tensor<f32, n>) launch grid(1), block(64)\n"
-    "{ y[thread_idx.x + n] = x[thread_idx.x]; }\n";
+    "{ y[thread_idx.x + n] = x[thread_idx.x]; }\n"
+    "fn put(y, i, v) { y[i] = v; }\n"
+    "kernel calls(x: tensor<f32, n>, y: mut tensor<f32, n>) launch grid(1), block(64)\n"
+    "{ put(y, thread_idx.x + n, 1.0); }\n";
 
 static void nothing_at_all(void)
 {
@@ -182,8 +185,8 @@ static void launches(void)
     int32_t status;
     ty.data = y;
     EXPECT(CUTEC_OK, "", cutec_compile("a.cute", TEXT, sizeof TEXT - 1, NULL, &module, &error));
-    MUST(cutec_module_kernel_count(module) == 2 && !strcmp(cutec_module_kernel_name(module, 0), "add"));
-    MUST(cutec_module_kernel_name(module, 2) == NULL && cutec_module_kernel_name(module, SIZE_MAX) == NULL);
+    MUST(cutec_module_kernel_count(module) == 3 && !strcmp(cutec_module_kernel_name(module, 0), "add"));
+    MUST(cutec_module_kernel_name(module, 3) == NULL && cutec_module_kernel_name(module, SIZE_MAX) == NULL);
     EXPECT(CUTEC_DEVICE, "-2", cutec_load(module, -2, NULL, &nowhere, &error));
     EXPECT(CUTEC_DEVICE, "", cutec_load(module, INT32_MIN, NULL, &nowhere, &error));
     EXPECT(CUTEC_NO_CUDA, "no ", cutec_load(module, INT32_MAX, NULL, &nowhere, &error));
@@ -229,6 +232,7 @@ static void launches(void)
     MUST(y[0] == -3);
     /* What a kernel must not do; its tensors are as they were, and the next launch is as good as any. */
     EXPECT(CUTEC_FAULT, "a.cute:5", cutec_launch(loaded, "beyond", good, 2, NULL, &error));
+    EXPECT(CUTEC_FAULT, "in this call of `put`", cutec_launch(loaded, "calls", good, 2, NULL, &error));
     MUST(y[0] == -3);
     EXPECT(CUTEC_OK, "", cutec_launch(again, "add", good, 3, NULL, &error));
 

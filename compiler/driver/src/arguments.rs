@@ -654,6 +654,9 @@ pub fn not_a_command(arguments: impl IntoIterator<Item = String>) -> Option<Stri
         return None;
     }
     Some(match (closest_command(first), words.get(1)) {
+        (_, Some(file)) if matches!(first.as_str(), "compile" | "build" | "emit") => {
+            format!("there is no command `{first}`: `cutec {file}` compiles a source")
+        }
         (Some(command), _) => {
             format!("`{first}` is neither a command nor a source: did you mean `cutec {command}`?")
         }

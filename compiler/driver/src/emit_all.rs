@@ -80,7 +80,8 @@ pub fn run(
                         .iter()
                         .all(|failure| matches!(failure, Failure::Cubin(_) | Failure::Sass(_))) =>
             {
-                reporter.say("warning", &format!("no SASS: {}", error.to_string().trim()));
+                let why: Vec<String> = error.failures.iter().map(Failure::to_string).collect();
+                reporter.say("warning", &format!("no SASS: {}", why.join("; ")));
                 continue;
             }
             Err(error) => return Err(reporter.errors(&error)),

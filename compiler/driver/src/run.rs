@@ -43,9 +43,9 @@ pub fn run(arguments: &RunArguments, reporter: &Reporter) -> CommandResult {
     let mut device = arguments.device.device.open_for(&arguments.check)?;
     let failed = |error: RunError| {
         let fault = match &error {
-            RunError::Device(error) => Fault::of(error, &compiled.sources)
-                .within(&compiled.calls)
-                .diagnostic(&kernel.name),
+            RunError::Device(error) => {
+                Fault::of(error, &compiled.sources, &compiled.calls).diagnostic(&kernel.name)
+            }
             RunError::Bind(_) => None,
         };
         match fault {

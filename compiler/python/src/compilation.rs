@@ -72,6 +72,6 @@ impl Compilation {
 
     /// What a device says, as an exception.
     pub fn device_error(&self, py: Python<'_>, error: &DeviceError) -> PyErr {
-        errors::device(py, &self.abi.name, error, &self.built.sources)
+        errors::device(py, &self.abi.name, error, &self.built)
     }
 }

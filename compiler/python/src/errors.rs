@@ -1,5 +1,6 @@
 //! Errors as exceptions of `cutec._errors`, with the rendered text and the data that it shows.
 
+use crate::program::Built;
 use cutec::fault::Fault;
 use cutec::runtime::abi::BindError;
 use cutec::runtime::sim::ErrorKind;
@@ -89,16 +90,16 @@ pub fn bind(py: Python<'_>, kernel: &str, error: &BindError) -> PyErr {
     argument(py, format!("`{kernel}`: {error}"), &kind, error.arg())
 }
 
-/// A launch that went wrong; `sources` are those of the kernel.
-pub fn run(py: Python<'_>, kernel: &str, error: &RunError, sources: &SourceMap) -> PyErr {
+/// A launch that went wrong.
+pub fn run(py: Python<'_>, kernel: &str, error: &RunError, built: &Built) -> PyErr {
     match error {
         RunError::Bind(error) => bind(py, kernel, error),
-        RunError::Device(error) => device(py, kernel, error, sources),
+        RunError::Device(error) => device(py, kernel, error, built),
     }
 }
 
 /// A device that failed, or a kernel on it.
-pub fn device(py: Python<'_>, kernel: &str, error: &DeviceError, sources: &SourceMap) -> PyErr {
+pub fn device(py: Python<'_>, kernel: &str, error: &DeviceError, built: &Built) -> PyErr {
     let Some(fault) = error.sim() else {
         return raise(device_error_class(py), (error.to_string(),));
     };
@@ -107,7 +108,8 @@ pub fn device(py: Python<'_>, kernel: &str, error: &DeviceError, sources: &Sourc
     } else {
         kernel_error_class(py)
     };
-    let found = Fault::of(error, sources).diagnostic(kernel);
+    let sources = &built.sources;
+    let found = Fault::of(error, sources, &built.calls).diagnostic(kernel);
     let rendered = match &found {
         Some(found) => cutec::report::render(
             std::slice::from_ref(found),

@@ -4,8 +4,8 @@ use cutec::cache::fingerprint;
 use cutec::plan::Plan;
 use cutec::runtime::Artifact;
 use cutec::{
-    Cache, CacheError, Compiled, Compiler, Diagnostic, Diagnostics, Emit, FileLoader, LoadedSource,
-    Options, Source, SourceKind, SourceLoader, SourceMap, pipeline,
+    Cache, CacheError, Calls, Compiled, Compiler, Diagnostic, Diagnostics, Emit, FileLoader,
+    LoadedSource, Options, Source, SourceKind, SourceLoader, SourceMap, pipeline,
 };
 use cutec_dialects::target::Target;
 use cutec_frontend::ast::{ItemKind, Kernel};
@@ -57,6 +57,8 @@ pub struct Built {
     pub artifact: Artifact,
     /// The texts that messages point into.
     pub sources: SourceMap,
+    /// What calls led to places in functions.
+    pub calls: Calls,
     /// What looks wrong in the source.
     pub warnings: Vec<Diagnostic>,
     /// What each copy and gemm became, where it was asked for.
@@ -128,6 +130,7 @@ impl Program {
             return Ok(Built {
                 artifact: cached.artifact,
                 sources: cached.sources,
+                calls: cached.calls,
                 warnings: cached.warnings,
                 remarks: cached.remarks,
             });
@@ -136,6 +139,7 @@ impl Program {
         Ok(Built {
             artifact: compiled.artifact()?,
             sources: compiled.sources,
+            calls: compiled.calls,
             warnings: compiled.warnings,
             remarks: compiled.remarks,
         })

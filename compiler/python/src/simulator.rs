@@ -105,7 +105,7 @@ impl InSimulator {
 
     fn failed(&self, py: Python<'_>, error: &RunError) -> PyErr {
         let compilation = &self.compilation;
-        crate::errors::run(py, &compilation.abi.name, error, &compilation.built.sources)
+        crate::errors::run(py, &compilation.abi.name, error, &compilation.built)
     }
 
     fn load(&self, mut device: SimDevice) -> Result<(SimDevice, Loaded), RunError> {

@@ -1,10 +1,12 @@
-//! Warnings and remarks as one line of an entry. Their places are offsets in the files of the source, which whoever
+//! Warnings, remarks and calls as one line of an entry. Their places are offsets in the files of the source, which whoever
 //! looks an entry up has at hand: its key is a hash of them.
 
 use cutec_frontend::diagnostics::codes::ALL;
 use cutec_frontend::diagnostics::{Diagnostic, Label, Severity};
 use cutec_frontend::source::{FileId, SourceMap, Span};
+use cutec_frontend::{Calls, NamedCall};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// What an entry says about its source.
 #[derive(Debug, Default, PartialEq)]
@@ -13,12 +15,18 @@ pub(super) struct Notices {
     pub warnings: Vec<Diagnostic>,
     /// What each copy and gemm became.
     pub remarks: Vec<Diagnostic>,
+    /// What calls led to places in functions.
+    pub calls: Calls,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Line {
     warnings: Vec<Notice>,
     remarks: Vec<Notice>,
+    /// Calls, with the names of their functions.
+    calls: Vec<Place>,
+    /// Places in functions, and the calls that led to each by their numbers.
+    called: Vec<(u32, u32, Vec<usize>)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,9 +57,25 @@ struct Place {
 impl Notices {
     /// As one line without its end.
     pub fn to_line(&self) -> serde_json::Result<String> {
+        let mut calls: Vec<&NamedCall> = Vec::new();
+        let mut called = Vec::new();
+        for ((file, offset), of_place) in self.calls.places() {
+            let numbers = of_place.iter().map(|call| {
+                let known = calls.iter().position(|known| *known == call);
+                known.unwrap_or_else(|| {
+                    calls.push(call);
+                    calls.len() - 1
+                })
+            });
+            let numbers: Vec<usize> = numbers.collect();
+            called.push((file.0, offset, numbers));
+        }
+        let calls = calls.into_iter();
         let line = Line {
             warnings: self.warnings.iter().map(Notice::of).collect(),
             remarks: self.remarks.iter().map(Notice::of).collect(),
+            calls: calls.map(|(name, call)| Place::of(*call, name)).collect(),
+            called,
         };
         serde_json::to_string(&line)
     }
@@ -63,21 +87,48 @@ impl Notices {
             let diagnostics = notices.into_iter().map(|notice| notice.diagnostic(sources));
             diagnostics.collect::<Option<Vec<_>>>()
         };
+        let named = line.calls.into_iter().map(|place| {
+            let label = place.label(sources)?;
+            Some((Arc::from(label.text), label.span))
+        });
+        let named = named.collect::<Option<Vec<NamedCall>>>()?;
+        let mut calls = Calls::default();
+        for (file, offset, of_place) in line.called {
+            for number in of_place {
+                calls.add((FileId(file), offset), named.get(number)?);
+            }
+        }
         Some(Self {
             warnings: all(line.warnings)?,
             remarks: all(line.remarks)?,
+            calls,
+        })
+    }
+}
+
+impl Place {
+    fn of(span: Span, text: &str) -> Self {
+        Self {
+            file: span.file.0,
+            start: span.start,
+            end: span.end,
+            text: text.to_owned(),
+        }
+    }
+
+    fn label(self, sources: &SourceMap) -> Option<Label> {
+        let (_, file) = sources.files().nth(self.file as usize)?;
+        file.text().get(self.start as usize..self.end as usize)?;
+        Some(Label {
+            span: Span::new(FileId(self.file), self.start, self.end),
+            text: self.text,
         })
     }
 }
 
 impl Notice {
     fn of(diagnostic: &Diagnostic) -> Self {
-        let place = |label: &Label| Place {
-            file: label.span.file.0,
-            start: label.span.start,
-            end: label.span.end,
-            text: label.text.clone(),
-        };
+        let place = |label: &Label| Place::of(label.span, &label.text);
         Self {
             code: diagnostic.code.0,
             severity: match diagnostic.severity {
@@ -93,17 +144,12 @@ impl Notice {
     }
 
     fn diagnostic(self, sources: &SourceMap) -> Option<Diagnostic> {
-        let label = |place: Place| {
-            let (_, file) = sources.files().nth(place.file as usize)?;
-            let (start, end) = (place.start, place.end);
-            file.text().get(start as usize..end as usize)?;
-            Some(Label {
-                span: Span::new(FileId(place.file), start, end),
-                text: place.text,
-            })
-        };
         let known = ALL.iter().find(|info| info.code.0 == self.code)?;
-        let labels: Option<Vec<Label>> = self.labels.into_iter().map(label).collect();
+        let labels: Option<Vec<Label>> = self
+            .labels
+            .into_iter()
+            .map(|place| place.label(sources))
+            .collect();
         Some(Diagnostic {
             code: known.code,
             severity: match self.severity {
@@ -131,9 +177,15 @@ mod tests {
         let span = Span::new(file, 3, 6);
         let warning = Diagnostic::warning(UNEXPECTED_TOKEN, span, "an \"x\"\nof `é`", "here");
         let warning = warning.with_note("a note").with_help("a help");
+        let mut calls = Calls::default();
+        for (place, name, at) in [(4, "f", 3), (4, "g", 7), (6, "f", 3)] {
+            let call = (Arc::from(name), Span::new(file, at, at + 1));
+            calls.add((file, place), &call);
+        }
         let notices = Notices {
             warnings: vec![warning],
             remarks: Vec::new(),
+            calls,
         };
         let line = notices.to_line().expect("text");
         assert!(!line.contains('\n'));

@@ -1,7 +1,7 @@
 use super::*;
 use crate::compile;
 use cutec_dialects::target::Target;
-use cutec_frontend::source::LoadedSource;
+use cutec_frontend::source::{LoadedSource, Span};
 use cutec_runtime::Code;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -108,6 +108,32 @@ fn a_changed_import_is_another_source() {
     assert!(!ptx("const BY = 3.0;"));
     assert!(ptx("const BY = 2.0;"));
     assert!(cache.ptx(&source, &Options::default()).is_err());
+}
+
+#[test]
+fn calls_that_led_to_places_are_kept() {
+    let text = "
+        fn put(y, i) { y[i] = 1.0; }
+        fn far(y, i) { put(y, i + 1000); }
+        kernel k(y: mut tensor<f32, n>) launch grid(1), block(32) { far(y, thread_idx.x); }";
+    let source = Source::cute("calls.cute", text);
+    let folder = tempfile::tempdir().expect("a folder");
+    let cache = Cache::open(folder.path()).expect("a cache");
+    for found in [false, true] {
+        let cached = cache
+            .ptx(&source, &Options::default())
+            .expect("it compiles");
+        assert_eq!(cached.found, found);
+        let compiled = compile(&source, &Options::default()).expect("it compiles");
+        assert_eq!(cached.calls, compiled.calls);
+        let (file, _) = cached.sources.files().next().expect("a file");
+        let at = text.find("y[i]").expect("the place") as u32;
+        let calls = cached.calls.to(Span::new(file, at, at + 1)).into_iter();
+        let shown: Vec<&str> = calls
+            .map(|call| cached.sources.snippet(call.span))
+            .collect();
+        assert_eq!(shown, ["put(y, i + 1000)", "far(y, thread_idx.x)"]);
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub(super) struct Outcome {
     /// Where the source has each kernel, where something may still be said about it.
     pub places: Vec<(String, Option<Place>)>,
     pub timings: Timings,
-    /// What calls led to places of the library.
+    /// What calls led to places in functions.
     pub calls: Calls,
 }
 
@@ -112,7 +112,12 @@ impl Outcome {
         for (step, diagnostic) in found {
             let known = |(of, old): &(Step, Diagnostic)| match step {
                 Step::Lower => *of == step && diagnostic.repeats(old),
-                _ => *old == diagnostic,
+                // Each kernel has calls of its own that lead to a place of a function.
+                _ => {
+                    diagnostic.repeats(old)
+                        && (&old.message, &old.notes, &old.help)
+                            == (&diagnostic.message, &diagnostic.notes, &diagnostic.help)
+                }
             };
             if !self.diagnostics.iter().any(known) {
                 self.diagnostics.push((step, diagnostic));

@@ -7,10 +7,11 @@ use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
 use super::tile::partition::MULTIPLIED_IN;
+use super::tile::promises::for_vectors;
 use super::tile::{REASON, UNSHARED};
 use crate::codegen::messages::{Message, Severity, place};
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
-use cutec_dialects::builder::{IrOp, result_of};
+use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ir::values_of;
 use cutec_dialects::memo::val_of;
@@ -22,7 +23,7 @@ use cutec_dialects::semantics::{
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{GATHERED_SINCE, Precision};
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::{Val, View};
+use cutec_dialects::value::{Val, View, without_widths};
 use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -37,6 +38,7 @@ pub fn remarks(module: IrOp) -> Vec<Message> {
             collect_nested(function, &mut inside);
             for op in inside {
                 let Some(text) = remark(op) else { continue };
+                let text = without_widths(&text);
                 let place = place(op.location());
                 if known.insert((place.clone(), text.clone())) {
                     found.push(Message {
@@ -61,17 +63,21 @@ fn remark(op: IrOp) -> Option<String> {
         return None;
     }
     let operands = values_of(&op, &mut Vars::default()).ok()?;
+    // The sides of a copy stand behind its atom.
+    let operand = |at: usize| operands_of(op).nth(at);
     match (kind, operands.as_slice()) {
         (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_copy(atom, rest),
         (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_copy(atom, rest),
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => {
-            let chosen = copy(atom, src, dst, pred)?;
+            let chosen = copy(atom, (src, operand(1)?), (dst, operand(2)?), pred)?;
             Some(match string_attribute(op, GATHERED_SINCE) {
                 Some(reason) => format!("{chosen}; gathered, not by a tensor map: {reason}"),
                 None => chosen,
             })
         }
-        (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => autovec_copy(src, dst),
+        (CuteOp::AutovecCopy, [Val::View(src), Val::View(dst)]) => {
+            autovec_copy((src, operand(0)?), (dst, operand(1)?))
+        }
         (CuteOp::Gemm, [mma, d, a, b, c, ..]) => {
             let precision = string_attribute(op, MULTIPLIED_IN);
             let chosen = gemm(mma, d, a, b, c)? + multiplied(mma, precision.as_deref());
@@ -99,7 +105,12 @@ fn buffer(op: IrOp) -> Option<String> {
     ))
 }
 
-fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
+fn copy(
+    atom: &Val,
+    (src, from): (&Val, IrValue),
+    (dst, to): (&Val, IrValue),
+    pred: &[Val],
+) -> Option<String> {
     let plan = copy_plan(atom, src, dst, pred).ok()?;
     let [src, dst] = &plan.views;
     let count = plan.src.starts.len();
@@ -112,7 +123,11 @@ fn copy(atom: &Val, src: &Val, dst: &Val, pred: &[Val]) -> Option<String> {
     let atom = plan.atom;
     let what = atom.op.instruction().remark(atom.elem);
     let wider = match atom.issuer() {
-        Issuer::Thread => wider(src, dst, atom.src_values() * atom.elem.bytes()),
+        Issuer::Thread => wider(
+            (src, from),
+            (dst, to),
+            atom.src_values() * atom.elem.bytes(),
+        ),
         Issuer::Warp | Issuer::Warpgroup => String::new(),
     };
     Some(format!(
@@ -172,33 +187,34 @@ fn bulk_copy(atom: &BulkCopy, operands: &[Val]) -> Option<String> {
 }
 
 /// Behind a copy by an atom: which atom would move more at a time, or what is in the way.
-fn wider(src: &View, dst: &View, bytes: i64) -> String {
+fn wider(src: (&View, IrValue), dst: (&View, IrValue), bytes: i64) -> String {
     if bytes >= WIDEST_ACCESS {
         return "; the widest there is".to_owned();
     }
-    match (chosen(src), chosen(dst)) {
+    match (chosen(src.0), chosen(dst.0)) {
         (Some(from), Some(to)) if from.min(to) > bytes => format!(
             "; {} bytes would be legal: `bits = {}`",
             from.min(to),
             8 * from.min(to)
         ),
         _ => {
-            let offsets = [src, dst].map(|view| offsets_of(view.layout.inner()));
+            let offsets = [src, dst].map(|(view, _)| offsets_of(view.layout.inner()));
             match offsets {
-                [Ok(from), Ok(to)] => reasons((src, &from), (dst, &to), bytes),
+                [Ok(from), Ok(to)] => reasons([(src, &from), (dst, &to)], bytes),
                 _ => String::new(),
             }
         }
     }
 }
 
-fn autovec_copy(src: &View, dst: &View) -> Option<String> {
+fn autovec_copy(source: (&View, IrValue), destination: (&View, IrValue)) -> Option<String> {
+    let (src, dst) = (source.0, destination.0);
     let Vectors { from, to, width } = common_vectors(src, dst).ok()?;
     let bytes = width * src.ptr.elem.bytes();
     let count = from.len() as i64 / width;
     let why = match bytes >= WIDEST_ACCESS {
         true => "; the widest there is".to_owned(),
-        false => reasons((src, &from), (dst, &to), bytes),
+        false => reasons([(source, &from), (destination, &to)], bytes),
     };
     let spaces = format!("{} to {}", src.ptr.space, dst.ptr.space);
     Some(format!("copy from {spaces}: {count} × {bytes} bytes{why}"))
@@ -217,10 +233,9 @@ fn chosen(view: &View) -> Option<i64> {
 }
 
 /// Why neither side allows twice as many bytes at a time.
-fn reasons(src: (&View, &[Int]), dst: (&View, &[Int]), bytes: i64) -> String {
-    let both = [("source", src), ("destination", dst)];
+fn reasons(sides: [((&View, IrValue), &[Int]); 2], bytes: i64) -> String {
+    let both = ["source", "destination"].into_iter().zip(sides);
     let found: Vec<String> = both
-        .into_iter()
         .filter_map(|(side, (view, offsets))| reason(side, view, offsets, 2 * bytes))
         .collect();
     match found.is_empty() {
@@ -229,14 +244,20 @@ fn reasons(src: (&View, &[Int]), dst: (&View, &[Int]), bytes: i64) -> String {
     }
 }
 
-fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String> {
+fn reason(
+    side: &str,
+    (view, value): (&View, IrValue),
+    offsets: &[Int],
+    bytes: i64,
+) -> Option<String> {
     if view.ptr.space == Space::Rmem {
         return None;
     }
     let (elem, count) = (view.ptr.elem.bytes(), offsets.len() as i64);
     let next = bytes / elem;
     if next < 1 || count % next != 0 {
-        return Some(format!("the {side} has {count} elements a thread"));
+        let plural = if count == 1 { "" } else { "s" };
+        return Some(format!("the {side} has {count} element{plural} a thread"));
     }
     let groups = offsets.chunks(next as usize);
     if !groups.clone().all(are_neighbours) {
@@ -257,10 +278,13 @@ fn reason(side: &str, view: &View, offsets: &[Int], bytes: i64) -> Option<String
         // What it takes for the widest access that these elements could be.
         let most = WIDEST_ACCESS.min(elem * (count & count.wrapping_neg()));
         let promise = match view.ptr.space {
-            Space::Gmem => format!(
-                "; promise what {most} bytes take: `where … % {} == 0` for an extent, a stride or an offset, `align(…) >= {most}` for a base",
-                most / elem
-            ),
+            Space::Gmem => match for_vectors(value, most) {
+                Some(promise) => format!("; promise what {most} bytes take: `where {promise}`"),
+                None => format!(
+                    "; {most} bytes take extents, strides and offsets that {} divides",
+                    most / elem
+                ),
+            },
             Space::Smem | Space::Dsmem | Space::Rmem => {
                 format!("; allocate it with `align = {most}`")
             }

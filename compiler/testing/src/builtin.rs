@@ -59,6 +59,11 @@ const OF_NUMBERS: &[(&str, usize, NumberFunction)] = &[
     ("fma", 3, |x| x[0].mul_add(x[1], x[2])),
     ("ceil_div", 2, |x| (x[0] / x[1]).ceil()),
     ("select", 3, |x| if x[0] != 0.0 { x[1] } else { x[2] }),
+    ("add", 2, |x| x[0] + x[1]),
+    ("mul", 2, |x| x[0] * x[1]),
+    ("and", 2, |x| (x[0] as i64 & x[1] as i64) as f64),
+    ("or", 2, |x| (x[0] as i64 | x[1] as i64) as f64),
+    ("xor", 2, |x| (x[0] as i64 ^ x[1] as i64) as f64),
     ("f16", 1, |x| convert(DType::F16, x[0])),
     ("bf16", 1, |x| convert(DType::BF16, x[0])),
     ("tf32", 1, |x| convert(DType::TF32, x[0])),
@@ -118,6 +123,11 @@ pub fn integer_function(name: &str, x: &[i64]) -> Option<Result<i64, ArithmeticE
         ("min", [_, _, ..]) => fold(Operation::Min),
         ("max", [_, _, ..]) => fold(Operation::Max),
         ("ceil_div", [_, _]) => fold(Operation::CeilDiv),
+        ("add", [_, _]) => fold(Operation::Add),
+        ("mul", [_, _]) => fold(Operation::Mul),
+        ("and", [_, _]) => fold(Operation::BitAnd),
+        ("or", [_, _]) => fold(Operation::BitOr),
+        ("xor", [_, _]) => fold(Operation::BitXor),
         ("abs", [value]) => Some(arithmetic::abs(*value)),
         ("select", [condition, a, b]) => Some(Ok(if *condition != 0 { *a } else { *b })),
         (name, [value]) => {
@@ -133,7 +143,10 @@ pub fn integer_function(name: &str, x: &[i64]) -> Option<Result<i64, ArithmeticE
 /// Whether a function of integers gives an integer.
 pub fn keeps_integers(name: &str) -> bool {
     let to_integer = name.parse::<DType>().is_ok_and(|dtype| !dtype.is_float());
-    to_integer || matches!(name, "abs" | "ceil_div" | "select" | "relu")
+    let of_integers = [
+        "abs", "ceil_div", "select", "relu", "add", "mul", "and", "or", "xor",
+    ];
+    to_integer || of_integers.contains(&name)
 }
 
 /// `1 argument`, `2 arguments`
@@ -239,7 +252,7 @@ pub fn make_tensor(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cutec_frontend::eval::builtins::{Elementary, FAMILIES};
+    use cutec_frontend::eval::builtins::{Elementary, FAMILIES, Operator};
 
     /// What a kernel computes by a function of numbers, its test can state.
     #[test]
@@ -251,6 +264,31 @@ mod tests {
             let name = builtin.name;
             let known = of_kernels.contains(&name) || names().any(|known| known == name);
             assert!(known, "tests have no `{name}`");
+        }
+    }
+
+    #[test]
+    fn operators_of_reductions_are_functions_of_tests() {
+        for operator in Operator::ALL.map(Operator::name) {
+            assert!(is_known(operator), "tests have no `{operator}`");
+            let of_integers = integer_function(operator, &[6, 3]).expect("it is of integers");
+            let expected = match operator {
+                "add" => 9,
+                "mul" => 18,
+                "min" => 3,
+                "max" => 6,
+                "and" => 2,
+                "or" => 7,
+                "xor" => 5,
+                other => panic!("what does `{other}` give?"),
+            };
+            assert_eq!(of_integers.ok(), Some(expected), "{operator}");
+            if let Some((arity, function)) = number_function(operator) {
+                assert_eq!(
+                    (arity, function(&[6.0, 3.0])),
+                    (2, f64::from(expected as i32))
+                );
+            }
         }
     }
 

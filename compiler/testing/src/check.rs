@@ -2,7 +2,8 @@
 
 use super::interpret::Interpreter;
 use super::launch::{
-    KernelCall, Key, LaunchArgument, Launcher, compiled_with, options_of, refused, refused_by,
+    KernelCall, Key, LaunchArgument, Launcher, at_argument, compiled_with, options_of, refused,
+    refused_by,
 };
 use super::problem::Stop;
 use super::program;
@@ -93,7 +94,8 @@ impl Binder<'_> {
                 (LaunchArgument::Tensor(tensor), _) => Arg::Tensor(tensor.desc().clone()),
                 (LaunchArgument::Number(number), Some(ArgAbi::Scalar(scalar))) => {
                     let value = number.to_scalar(scalar.dtype).map_err(|error| {
-                        refused(call, format!("`{}`: {error}", scalar.name), Vec::new())
+                        let reason = format!("`{}`: {error}", scalar.name);
+                        at_argument(call, &scalar.name, refused(call, reason, Vec::new()))
                     })?;
                     Arg::Scalar(value)
                 }

@@ -7,9 +7,9 @@ use cutec::fault::Fault;
 use cutec::{Compiler, Diagnostics, Emit, Failure, Options, Source};
 use cutec_frontend::Calls;
 use cutec_frontend::ast::Kernel;
-use cutec_frontend::diagnostics::Diagnostic;
+use cutec_frontend::diagnostics::{Diagnostic, Label};
 use cutec_frontend::source::{SourceLoader, SourceMap, Span};
-use cutec_runtime::abi::{Arg, ArgAbi, KernelAbi, ScalarValue};
+use cutec_runtime::abi::{Arg, ArgAbi, BindError, KernelAbi, ScalarValue};
 use cutec_runtime::number::Number;
 use cutec_runtime::{Artifact, DType, Device, Loaded, RunError, Tensor, Value, sim};
 use cutec_tuning::Plan;
@@ -30,6 +30,10 @@ pub struct KernelCall<'a> {
     pub defines: Vec<(String, String)>,
     /// Its arguments.
     pub arguments: Vec<LaunchArgument>,
+    /// Where each argument stands in the call.
+    pub places: Vec<Span>,
+    /// The parameters of the kernel: name, and where it is declared.
+    pub declared: Vec<(&'a str, Span)>,
     /// The call.
     pub span: Span,
 }
@@ -61,7 +65,7 @@ pub struct DeviceLauncher<'a> {
     device: RefCell<&'a mut dyn Device>,
     /// `None` where a kernel does not compile.
     compiled: RefCell<HashMap<Key, Option<Arc<Artifact>>>>,
-    /// By kernel, what calls led to places of the library. Files have the numbers that they have in `sources`: they are
+    /// By kernel, what calls led to places in functions. Files have the numbers that they have in `sources`: they are
     /// loaded in the same order.
     calls: RefCell<HashMap<String, Calls>>,
     /// Errors and warnings of kernels that were told already: each is told once.
@@ -84,7 +88,7 @@ pub struct SharedKernels(Mutex<HashMap<Key, Arc<OnceLock<Compiled>>>>);
 /// A kernel's code with its warnings, or what is wrong.
 type Compiled = Result<(Code, Diagnostics), Diagnostics>;
 
-/// A kernel's code, and what calls led to places of the library.
+/// A kernel's code, and what calls led to places in functions.
 #[derive(Clone)]
 struct Code {
     artifact: Arc<Artifact>,
@@ -275,7 +279,8 @@ impl<'a> DeviceLauncher<'a> {
                 (LaunchArgument::Number(number), Some(ArgAbi::Scalar(scalar))) => {
                     let value = number.to_scalar(scalar.dtype);
                     let value = value.map_err(|error| {
-                        refused(call, format!("`{}`: {error}", scalar.name), Vec::new())
+                        let reason = format!("`{}`: {error}", scalar.name);
+                        at_argument(call, &scalar.name, refused(call, reason, Vec::new()))
                     })?;
                     Value::Scalar(value)
                 }
@@ -357,13 +362,15 @@ impl<'a> DeviceLauncher<'a> {
     /// The error of a run: its first line is the reason, the rest are notes; the line of the kernel is
     /// shown where the simulator knows it.
     fn failure(&self, call: &KernelCall<'_>, error: &RunError) -> Stop {
-        let RunError::Device(error) = error else {
-            return refused_by(call, error);
+        let error = match error {
+            RunError::Device(error) => error,
+            RunError::Bind(error) => return refused_by(call, error),
         };
-        let mut fault = Fault::of(error, self.sources);
-        if let Some(calls) = self.calls.borrow().get(call.kernel) {
-            fault = fault.within(calls);
-        }
+        let known = self.calls.borrow();
+        let mut fault = match known.get(call.kernel) {
+            Some(calls) => Fault::of(error, self.sources, calls),
+            None => Fault::of(error, self.sources, &Calls::default()),
+        };
         fault.notes.extend(compiled_with(call));
         let mut stop = TestProblem::Run {
             kernel: call.kernel.to_owned(),
@@ -541,13 +548,33 @@ pub(super) fn compiled_with(call: &KernelCall<'_>) -> Option<String> {
 }
 
 /// A launch whose arguments are refused: the first line says why, the others are notes.
-pub(super) fn refused_by(call: &KernelCall<'_>, error: &dyn std::error::Error) -> Stop {
+pub(super) fn refused_by(call: &KernelCall<'_>, error: &BindError) -> Stop {
     let text = error.to_string();
     let mut lines = text.lines();
     let reason = lines.next().unwrap_or("it failed").to_owned();
     let mut notes: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
     notes.extend(compiled_with(call));
-    refused(call, reason, notes)
+    let stop = refused(call, reason, notes);
+    match error.arg() {
+        Some(name) => at_argument(call, name, stop),
+        None => stop,
+    }
+}
+
+/// What is said of a launch, at the argument that is not as its parameter declares it.
+pub(super) fn at_argument(call: &KernelCall<'_>, name: &str, mut stop: Stop) -> Stop {
+    let mut declared = call.declared.iter().zip(&call.places);
+    if let Some(((_, parameter), argument)) = declared.find(|((known, _), _)| *known == name) {
+        let label = |span: &Span, text: &str| Label {
+            span: *span,
+            text: text.to_owned(),
+        };
+        let labels = &mut stop.diagnostic.labels;
+        labels.insert(0, label(argument, "this argument"));
+        labels.push(label(parameter, "declared here"));
+        labels.retain(|label| label.span != call.span);
+    }
+    stop
 }
 
 pub(super) fn refused(call: &KernelCall<'_>, reason: String, notes: Vec<String>) -> Stop {

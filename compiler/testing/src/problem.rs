@@ -159,6 +159,16 @@ pub enum TestProblem {
         /// The name.
         argument: String,
     },
+    /// An argument of a launch that is given by name.
+    #[error("arguments of a launch are given by their places, but `{argument}` by its name")]
+    NamedArgument {
+        /// The kernel.
+        kernel: String,
+        /// The name.
+        argument: String,
+        /// Whether it is that of a compile-time parameter.
+        is_static: bool,
+    },
     /// A tensor that cannot be.
     #[error("{reason}")]
     Shape {
@@ -315,6 +325,7 @@ impl TestProblem {
             | Self::TakenName { .. }
             | Self::Count { .. }
             | Self::NoSuchArgument { .. }
+            | Self::NamedArgument { .. }
             | Self::Rank { .. }
             | Self::NoRange { .. } => false,
         }
@@ -338,6 +349,7 @@ impl Problem for TestProblem {
             | Self::TakenName { .. }
             | Self::Count { .. }
             | Self::NoSuchArgument { .. }
+            | Self::NamedArgument { .. }
             | Self::Shape { .. }
             | Self::Rank { .. }
             | Self::OutOfRange { .. }
@@ -422,6 +434,15 @@ impl Problem for TestProblem {
             Self::UnknownFunction { .. } => Some(
                 "a test calls functions and kernels of the file, functions of numbers, and those that make tensors: \
                  docs/testing.md lists them"
+                    .to_owned(),
+            ),
+            Self::NamedArgument { kernel, argument, is_static } => Some(match is_static {
+                true => format!("it is a compile-time parameter: write `{kernel}<{argument} = …>(…)`"),
+                false => format!("leave out `{argument} =`, and give all arguments in the order of the kernel's parameters"),
+            }),
+            Self::UnknownName { .. } => Some(
+                "a test knows its own variables, constants, functions and kernels of the file, element types, and the functions \
+                 and words of the language"
                     .to_owned(),
             ),
             Self::UnknownField { .. } => Some("a tensor has `shape` and `dtype`".to_owned()),

@@ -15,6 +15,9 @@ kernel relu(x: tensor<f16, (m, n)>, y: mut tensor<f16, (m, n)>) launch grid(1), 
 kernel gemm<bm = 128, t = f32>(
     a: tensor<bf16, (m, k)>, b: tensor<bf16, (n, k)>, c: mut tensor<f32, (m, n)>)
 launch grid(1), block(32) { }
+kernel gemm2<t = f32>(
+    a: tensor<bf16, (m, k)>, b: tensor<bf16, (n, k)>, c: mut tensor<f32, (m, n)>)
+launch grid(1), block(32) { }
 fn gelu(x) { let inner = 0.5 * x; return inner * (1.0 + erf(x / sqrt(2.0))); }
 fn doubled(n) { n * 2 }
 const N = doubled(4);
@@ -263,6 +266,31 @@ fn statements_do_what_they_say() {
          let shape = (4, 5);
          let x = zeros<f32>(shape);
          assert(size<1>(x) == 5 && size(x) == 20 && rank(x) == 2 && x.shape[0] == 4);",
+    );
+}
+
+#[test]
+fn functions_operators_kernels_and_words_are_values() {
+    passes(
+        "let x = iota<f32>(4);
+         for (op, unit) in [(add, 0), (mul, 1), (max, -1)] { assert_eq(x[i], op(x[i], unit)); }
+         for (op, of) in [(and, 2), (or, 7), (xor, 5), (add, 9), (mul, 18)] { assert(op(6, 3) == of); }
+         for fill in [zeros, ones] { let x = fill<f32>(3); assert_eq(x[i], x[0]); }",
+    );
+    let launcher = HostLauncher::default();
+    let body = "let a = zeros<f32>(4, 4); let b = zeros<f32>(4, 4); var c = zeros<f32>(4, 4);
+        for k in [gemm, gemm2] { for t in [add, nearest, gelu] { k<t = t>(a, b, c); } }";
+    run_with(&launcher, body).expect("it runs");
+    let calls = launcher.calls.borrow();
+    let of = |kernel: &str, value: &str| format!("{kernel} [(\"t\", \"{value}\")]");
+    let expected =
+        ["gemm", "gemm2"].map(|kernel| ["add", "nearest", "gelu"].map(|t| of(kernel, t)));
+    assert_eq!(*calls, expected.concat());
+    let unknown = run("for op in [plus] { }").expect_err("there is none");
+    let help = unknown.help.unwrap_or_default();
+    assert!(
+        help.contains("functions and words of the language"),
+        "{help}"
     );
 }
 

@@ -24,8 +24,10 @@ pub enum Value {
     Text(Arc<str>),
     /// An element type.
     DType(DType),
-    /// A function, by its name and the file that names it.
+    /// A function or a kernel, by its name and the file that names it.
     Function(Arc<str>, FileId),
+    /// A word that stands for an option: `nearest`.
+    Word(Arc<str>),
     /// A tuple or an array.
     Tuple(Vec<Value>),
     /// A range, which `for` runs over.
@@ -56,6 +58,8 @@ pub enum Kind {
     DType,
     /// See [`Value::Function`].
     Function,
+    /// See [`Value::Word`].
+    Word,
     /// See [`Value::Tuple`].
     Tuple,
     /// See [`Value::Range`].
@@ -75,6 +79,7 @@ impl fmt::Display for Kind {
             Self::Text => "a text",
             Self::DType => "an element type",
             Self::Function => "a function",
+            Self::Word => "a word for an option",
             Self::Tuple => "a tuple",
             Self::Range => "a range",
             Self::Tensor => "a tensor",
@@ -104,6 +109,7 @@ impl Value {
             Self::Text(_) => Kind::Text,
             Self::DType(_) => Kind::DType,
             Self::Function(..) => Kind::Function,
+            Self::Word(_) => Kind::Word,
             Self::Tuple(_) => Kind::Tuple,
             Self::Range { .. } => Kind::Range,
             Self::Tensor(_) => Kind::Tensor,
@@ -127,7 +133,7 @@ impl Value {
             Self::Float(value) => Some(format!("{value:?}")),
             Self::Bool(value) => Some(value.to_string()),
             Self::DType(dtype) => Some(dtype.name().to_owned()),
-            Self::Function(name, _) => Some(name.to_string()),
+            Self::Function(name, _) | Self::Word(name) => Some(name.to_string()),
             Self::Tuple(parts) => {
                 let parts: Option<Vec<String>> = parts.iter().map(Self::source_text).collect();
                 let parts = parts?;

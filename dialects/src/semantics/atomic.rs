@@ -81,17 +81,26 @@ impl AtomicKind {
 
     /// Checks that it exists for elements of a type.
     fn check(self, elem: Elem) -> Result<(), SemError> {
-        if self.takes(elem) {
-            return Ok(());
+        match self.takes(elem) {
+            true => Ok(()),
+            false => Err(SemError::NoAtomic { kind: self, elem }),
         }
+    }
+
+    /// What there is of elements of a type in the place of what there is not, behind a semicolon.
+    pub(super) fn others_of(elem: Elem) -> String {
         let of = Self::ALL.iter().filter(|(kind, _)| kind.takes(elem));
-        let there = of.map(|(_, name)| *name).collect::<Vec<_>>().join(", ");
-        let there = if there.is_empty() { "none" } else { &there };
-        Err(SemError::Illegal(format!(
-            "no atomic {} of {}; there is: {there}",
-            self.name(),
-            elem.language_name()
-        )))
+        let there: Vec<&str> = of.map(|(_, name)| *name).collect();
+        match there.is_empty() {
+            true => String::new(),
+            false => format!("; there is: {}", there.join(", ")),
+        }
+    }
+
+    /// The types of elements that it exists for.
+    pub fn elements(self) -> impl Iterator<Item = Elem> {
+        let of = Elem::ALL.into_iter().map(|(elem, _)| elem);
+        of.filter(move |elem| self.takes(*elem))
     }
 
     /// Values that it takes: the new one, and for `cas` the one expected.

@@ -33,6 +33,7 @@ pub use tuples::{compare, leaves_of};
 pub use vectors::{are_neighbours, contiguous_width, offsets_of};
 pub use view::{element_offset, is_projection, recastable};
 
+use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::ops::CuteOp;
 use crate::types::TypeError;
@@ -106,6 +107,8 @@ pub enum SemError {
         bits: i64,
         why: String,
     },
+    #[error("no atomic {} of {}{}", .kind.name(), .elem.language_name(), AtomicKind::others_of(*.elem))]
+    NoAtomic { kind: AtomicKind, elem: Elem },
     #[error("the result does not fit 64 bits")]
     Overflow,
     #[error("{0}")]

@@ -22,9 +22,10 @@ fn shown(one: char) -> char {
 }
 
 fn controls(one: char) -> bool {
-    let ends_line = matches!(one, '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}');
+    // What else some take for the end of a line is none where lines are counted.
+    let ends_line = matches!(one, '\n' | '\r' | '\t');
     let turns = matches!(one, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    one.is_control() && !ends_line || turns
+    one.is_control() && !ends_line || turns || matches!(one, '\u{2028}' | '\u{2029}')
 }
 
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod tests {
             ("let x = 1;\t// ä\r\n", "let x = 1;\t// ä\r\n"),
             ("\u{1b}[31m\u{1b}]0;title\u{7}", "?[31m?]0;title?"),
             ("\u{9b}31m", "¿31m"),
+            ("1\u{b}2\u{c}3\u{85}4\u{2028}5", "1?2?3¿4\u{fffd}5"),
             ("a\u{202e}b\u{2066}\u{7f}", "a\u{fffd}b\u{fffd}?"),
         ] {
             assert_eq!(harmless(text), expected);

@@ -9,6 +9,7 @@
 
 pub mod codes;
 mod harmless;
+mod long_lines;
 pub mod render;
 
 pub use codes::Code;

@@ -1,11 +1,11 @@
 //! Diagnostics as text, through ariadne. Nothing else in cutec prints a diagnostic.
 
 use super::harmless::harmless;
+use super::long_lines::Cut;
 use super::{Diagnostic, Severity, codes};
 use crate::source::{FileId, SourceMap};
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind, Source};
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,84 +53,111 @@ impl ariadne::Span for Shown {
     }
 }
 
-/// The places of a diagnostic's labels, in their order.
-fn places(diagnostic: &Diagnostic, map: &SourceMap) -> Vec<Shown> {
-    let mut part = 0;
-    let mut above: Option<(FileId, u32)> = None;
-    let places = diagnostic.labels.iter().map(|label| {
-        let (span, file) = (label.span, map.file(label.span.file));
-        let line = file
-            .line_column(span.end.saturating_sub(1).max(span.start))
-            .line;
-        part += usize::from(above.is_some_and(|(of, last)| of != span.file || line < last));
-        above = Some((span.file, line));
-        let characters = |end: u32| {
-            let before = file.text().get(..end as usize).unwrap_or(file.text());
-            before.chars().count()
-        };
-        let (start, mut end) = (characters(span.start), characters(span.end));
-        let begin = file.line_column(span.start);
-        if begin.line == line {
-            let column = begin.column as usize - 1;
-            end = end.min(start - column + WIDTH.max(column + BEHIND));
-        }
-        Shown {
-            source: (span.file, part),
-            start,
-            end,
-        }
-    });
-    places.collect()
-}
-
-/// Characters of a line that are shown at least, and those behind the begin of a label.
-const WIDTH: usize = 200;
-const BEHIND: usize = 60;
-
+/// The texts of the files that one diagnostic after the other shows.
 struct Files<'a> {
     map: &'a SourceMap,
-    /// How much of lines with labels is shown, where that may be more than of others.
-    widths: HashMap<(FileId, usize), usize>,
     parsed: Vec<(FileId, Source<Arc<str>>)>,
+    /// Those with long lines, as the diagnostic at hand shows them.
+    cut: Vec<(FileId, Cut)>,
 }
 
 impl<'a> Files<'a> {
-    fn new(diagnostics: &[Diagnostic], map: &'a SourceMap) -> Self {
-        let mut widths: HashMap<(FileId, usize), usize> = HashMap::new();
-        let labels = diagnostics.iter().flat_map(|found| &found.labels);
-        for span in labels.map(|label| label.span) {
-            let place = |offset| map.file(span.file).line_column(offset);
-            let (begin, end) = (place(span.start), place(span.end.saturating_sub(1)));
-            let below = (end.line > begin.line).then_some(end);
-            for at in std::iter::once(begin).chain(below) {
-                let width = widths.entry((span.file, at.line as usize)).or_default();
-                *width = (at.column as usize + BEHIND).max(*width);
-            }
-        }
+    fn new(map: &'a SourceMap) -> Self {
         Self {
             map,
-            widths,
             parsed: Vec::new(),
+            cut: Vec::new(),
         }
     }
 
-    /// The text with what is too long of its lines left out; as many characters as it had, so that places stay where they are.
-    fn clipped(&self, id: FileId, text: &str) -> Option<String> {
-        if text.lines().all(|line| line.len() <= WIDTH) {
-            return None;
+    /// How many characters stand before a place.
+    fn characters(&self, file: FileId, offset: u32) -> usize {
+        let text = self.map.file(file).text();
+        let before = text.get(..offset as usize).unwrap_or(text);
+        before.chars().count()
+    }
+
+    /// Gets ready for a diagnostic: long lines are cut around its places.
+    fn show(&mut self, diagnostic: &Diagnostic) {
+        let cut = std::mem::take(&mut self.cut);
+        self.parsed
+            .retain(|(known, _)| cut.iter().all(|(of, _)| of != known));
+        let mut seen = Vec::new();
+        for file in diagnostic.labels.iter().map(|label| label.span.file) {
+            if seen.contains(&file) || self.parsed.iter().any(|(known, _)| *known == file) {
+                continue;
+            }
+            seen.push(file);
+            let this = &*self;
+            let labels = diagnostic.labels.iter().map(|label| label.span);
+            let places = labels.filter(|span| span.file == file).flat_map(|span| {
+                let last = span.end.saturating_sub(1).max(span.start);
+                let line = |offset| this.map.file(file).line_column(offset).line;
+                // Of what has several lines also the last one shows where it ends.
+                let below = (line(last) > line(span.start)).then_some(last);
+                let places = std::iter::once(span.start).chain(below);
+                places.map(move |offset| this.characters(file, offset))
+            });
+            let places: Vec<usize> = places.collect();
+            let text = self.map.file(file).text();
+            let harmless = harmless(text);
+            let shown: Arc<str> = match (Cut::of(&harmless, &places), harmless) {
+                (Some(cut), _) => {
+                    let shown = cut.text.as_str().into();
+                    self.cut.push((file, cut));
+                    shown
+                }
+                (None, Cow::Borrowed(_)) => text.clone(),
+                (None, Cow::Owned(replaced)) => replaced.into(),
+            };
+            self.parsed.push((file, Source::from(shown)));
         }
-        let mut clipped = String::with_capacity(text.len());
-        for (number, line) in text.split_inclusive('\n').enumerate() {
-            let width = self.widths.get(&(id, number + 1)).copied();
-            let width = width.unwrap_or(0).max(WIDTH);
-            clipped.extend(line.chars().enumerate().map(|(at, letter)| match letter {
-                '\r' | '\n' => letter,
-                _ if at < width => letter,
-                _ if at == width => '…',
-                _ => ' ',
-            }));
+    }
+
+    fn cut_of(&self, file: FileId) -> Option<&Cut> {
+        let mut all = self.cut.iter();
+        all.find(|(of, _)| *of == file).map(|(_, cut)| cut)
+    }
+
+    /// The places of a diagnostic's labels, in their order.
+    fn places(&self, diagnostic: &Diagnostic) -> Vec<Shown> {
+        let mut part = 0;
+        let mut above: Option<(FileId, u32)> = None;
+        let places = diagnostic.labels.iter().map(|label| {
+            let (span, file) = (label.span, self.map.file(label.span.file));
+            let last = span.end.saturating_sub(1).max(span.start);
+            let line = file.line_column(last).line;
+            part += usize::from(above.is_some_and(|(of, last)| of != span.file || line < last));
+            above = Some((span.file, line));
+            let [mut start, mut end] =
+                [span.start, span.end].map(|offset| self.characters(span.file, offset));
+            if let Some(cut) = self.cut_of(span.file) {
+                [start, end] = [start, end].map(|place| cut.offset(place));
+            }
+            Shown {
+                source: (span.file, part),
+                start,
+                end,
+            }
+        });
+        places.collect()
+    }
+
+    /// What was drawn of a diagnostic, with the columns of the files in the place of those that are shown.
+    fn with_columns(&self, mut drawn: String, diagnostic: &Diagnostic) -> String {
+        for span in diagnostic.labels.iter().map(|label| label.span) {
+            let Some(cut) = self.cut_of(span.file) else {
+                continue;
+            };
+            let place = self.characters(span.file, span.start);
+            let Some((line, shown, column)) = cut.at(place) else {
+                continue;
+            };
+            let name = harmless(self.map.file(span.file).name());
+            let head = |column: usize| format!("[ {name}:{}:{} ]", line + 1, column + 1);
+            drawn = drawn.replacen(&head(shown), &head(column), 1);
         }
-        Some(clipped)
+        drawn
     }
 }
 
@@ -138,21 +165,9 @@ impl ariadne::Cache<(FileId, usize)> for Files<'_> {
     type Storage = Arc<str>;
 
     fn fetch(&mut self, (id, _): &(FileId, usize)) -> Result<&Source<Arc<str>>, impl fmt::Debug> {
-        let at = match self.parsed.iter().position(|(known, _)| known == id) {
-            Some(at) => at,
-            None => {
-                let text = self.map.file(*id).text();
-                let harmless = harmless(text);
-                let shown = match (self.clipped(*id, &harmless), harmless) {
-                    (Some(clipped), _) => clipped.into(),
-                    (None, Cow::Borrowed(_)) => text.clone(),
-                    (None, Cow::Owned(replaced)) => replaced.into(),
-                };
-                self.parsed.push((*id, Source::from(shown)));
-                self.parsed.len() - 1
-            }
-        };
-        Ok::<_, fmt::Error>(&self.parsed[at].1)
+        let mut known = self.parsed.iter();
+        let found = known.find(|(known, _)| known == id);
+        found.map(|(_, source)| source).ok_or(fmt::Error)
     }
 
     fn display<'a>(&self, (id, _): &'a (FileId, usize)) -> Option<impl fmt::Display + 'a> {
@@ -167,16 +182,20 @@ pub fn render(diagnostic: &Diagnostic, map: &SourceMap, options: RenderOptions) 
 
 /// Several diagnostics as text, an empty line between them.
 pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOptions) -> String {
-    let mut files = Files::new(diagnostics, map);
-    let mut out = Vec::new();
+    let mut files = Files::new(map);
+    let mut text = String::new();
     for (at, diagnostic) in diagnostics.iter().enumerate() {
         if at > 0 {
-            out.push(b'\n');
+            text.push('\n');
         }
-        // Writing into a vector cannot fail, and the cache has every file.
-        let _ = report(diagnostic, map, options).write(&mut files, &mut out);
+        files.show(diagnostic);
+        let places = files.places(diagnostic);
+        let mut drawn = Vec::new();
+        // Writing into a vector cannot fail, and the files are there.
+        let _ = report(diagnostic, places, options).write(&mut files, &mut drawn);
+        let drawn = String::from_utf8_lossy(&drawn).into_owned();
+        text += &files.with_columns(drawn, diagnostic);
     }
-    let text = String::from_utf8_lossy(&out);
     let mut clean: String = text
         .lines()
         .map(str::trim_end)
@@ -188,7 +207,7 @@ pub fn render_all(diagnostics: &[Diagnostic], map: &SourceMap, options: RenderOp
 
 fn report(
     diagnostic: &Diagnostic,
-    map: &SourceMap,
+    places: Vec<Shown>,
     options: RenderOptions,
 ) -> Report<'static, Shown> {
     let (kind, color) = match diagnostic.severity {
@@ -204,7 +223,6 @@ fn report(
             CharSet::Ascii
         })
         .with_index_type(IndexType::Char);
-    let places = places(diagnostic, map);
     let first = places.first().copied().unwrap_or_default();
     let mut builder = Report::build(kind, first)
         .with_config(config)

@@ -28,7 +28,15 @@ pub fn here(name: &str) -> Option<&'static str> {
         "uint8" | "uint8_t" => "write `u8`",
         "uint64" | "uint64_t" => "write `u64`",
         "unsigned" | "uint32" | "uint32_t" => "write `u32`",
-        "u16" => "there are the integers i8, u8, i16, i32, u32, i64 and u64",
+        "u16" | "uint16" | "uint16_t" | "i128" | "u128" | "__int128" => {
+            "there are the integers i8, u8, i16, i32, u32, i64 and u64"
+        }
+        "Tensor" | "array" | "Array" | "ndarray" | "memref" => {
+            "a tensor is `x: tensor<f32, (m, n)>`, or `y: mut tensor<f32, n>` if it is written"
+        }
+        "str" | "string" | "String" => {
+            "a kernel takes tensors and numbers; `printf(\"n = %d\\n\", n)` has a text"
+        }
         "range" => "a range is written `0..n`, or `0..n step 2`",
         "range_constexpr" => "write `static for i in 0..n`",
         "len" => "write `size(x)`",

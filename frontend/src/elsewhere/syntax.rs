@@ -95,6 +95,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             "there are no functions without a name",
             "write `fn f(a, b) { a * b }` at the top of the file, and give `f`",
         ),
+        (LParen, Amp) if !expects("mut") => address(before_it?, &tokens[at + 1..]),
         (Colon | Comma | LParen | Mut, Star | Amp | AndAnd) if expects("mut") => pointer(),
         (Ident(_), Star | Amp) if expects(",") && expects(")") && !expects("+") => pointer(),
         (Ident(_), Ident(_)) if expects(":") && expects(",") && !expects("=") && !expects("+") => {
@@ -109,7 +110,7 @@ pub fn at(tokens: &[Token<'_>], at: usize, expects: impl Fn(&str) -> bool) -> Op
             let instead = format!("write `let {name} = fragment<{ty}>(4);`");
             foreign(1, "an array of a thread is a fragment", instead)
         }
-        (Import, Ident(_)) => foreign(
+        (Import, Ident(_) | Star | LParen | LBrace) => foreign(
             0,
             "files are imported, not modules",
             "write `import \"file.cute\";`; what is built in needs no import",
@@ -240,6 +241,42 @@ fn pointer() -> Option<Foreign> {
         0,
         "there are no pointers and references",
         "a kernel takes tensors: `x: tensor<f32, (m, n)>`, `y: mut tensor<f32, n>`",
+    )
+}
+
+/// `atomicAdd(&x[i], v)`: an atomic update of what stands at an address.
+fn address(function: Token<'_>, operand: &[Token<'_>]) -> Option<Foreign> {
+    /// Tokens of a place that are repeated in a message.
+    const FEW: usize = 16;
+    let Token::Ident(name) = function else {
+        return None;
+    };
+    let call = match super::names::here(name) {
+        Some(here) if name.starts_with("atomic") => here.to_owned(),
+        _ if name.starts_with("atomic_") => format!("write `{name}(x[i], …)`"),
+        _ => return None,
+    };
+    let end = operand.iter().position(|token| *token == Token::RBracket);
+    let place = end.filter(|end| (3..FEW).contains(end)).map(|end| {
+        let spaced = |token: &Token<'_>| {
+            let text = token.to_string();
+            let word = text.trim_matches('`');
+            match token {
+                Token::Comma => ", ".to_owned(),
+                Token::Plus | Token::Minus | Token::Star | Token::Slash | Token::Percent => {
+                    format!(" {word} ")
+                }
+                _ => word.to_owned(),
+            }
+        };
+        operand[..=end].iter().map(spaced).collect::<String>()
+    });
+    let place = place.unwrap_or_else(|| "x[i]".to_owned());
+    let instead = call.replace("x[i]", &place);
+    foreign(
+        0,
+        "there are no pointers and references",
+        format!("{instead}: an element is named without `&`"),
     )
 }
 

@@ -14,7 +14,9 @@ pub fn here(word: &str) -> Option<&'static str> {
         "__restrict__" | "volatile" | "register" => "leave it out",
         "include" | "use" | "using" | "from" => "other files come in by `import \"file.cute\";`",
         "constexpr" => "compile-time constants are `const X = …;` at the top, or just `let`",
-        "auto" | "val" => "variables are `let x = …;`, or `var x = …;` to assign to them later",
+        "auto" | "val" | "Tensor" | "Layout" | "Shape" | "Stride" => {
+            "variables are `let x = …;`, or `var x = …;` to assign to them later"
+        }
         "int" | "float" | "double" | "half" | "__half" | "unsigned" | "long" | "short" | "char"
         | "bool" | "size_t" | "int8_t" | "int16_t" | "int32_t" | "int64_t" | "uint8_t"
         | "uint16_t" | "uint32_t" | "uint64_t" => {

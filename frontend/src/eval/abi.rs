@@ -1,5 +1,6 @@
 //! The launch clauses, and the kernel ABI ([`cutec_abi`]): what a host needs to launch the kernel.
 
+use super::at_launch::names_tensor;
 use super::signature::{Argument, Signature};
 use super::tiles::TileLaunch;
 use super::values::Value;
@@ -47,6 +48,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             && let Some(index) = self.symbol_for(name, signature)
         {
             return Ok(AbiExpr::Symbol(index));
+        }
+        if names_tensor(expr, signature) && !mentions(expr, signature) {
+            return self.not_abi(expr);
         }
         if !mentions(expr, signature) {
             let what = "what is neither an extent nor an integer parameter";
@@ -156,6 +160,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let diagnostic = Diagnostic::error(codes::BAD_KERNEL, expr.span, message, label);
         let named = |name: &Arc<str>| crate::elsewhere::names::here(name);
         let help = match &*expr.kind {
+            ExprKind::Name(_) => Some(
+                "extents have names that the launch knows: `x: tensor<f32, (m, n)>` has `m` and `n`",
+            ),
             ExprKind::Array(_) => Some("a shape is written `(m, n)`"),
             ExprKind::Call { callee, .. } => callee.as_name().and_then(named),
             ExprKind::Binary { op, .. } if op.node == BinaryOp::BitAnd => {

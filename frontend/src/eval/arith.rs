@@ -102,6 +102,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 BinaryOp::BitXor if pair.elem.is_float() => {
                     diagnostic.with_help("a power is a product: write `x * x`")
                 }
+                _ if pair.elem == Elem::I1 => diagnostic.with_help(
+                    "conditions are combined by `&`, `|` and `^`; `i32(c)` is 1 where `c` is true, else 0",
+                ),
                 BinaryOp::Rem if pair.elem.is_float() => diagnostic.with_help(
                     "write `x - y * trunc(x / y)`, with `floor` for a result of the sign of y",
                 ),

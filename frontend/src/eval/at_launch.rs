@@ -85,7 +85,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 }
 
 /// Whether an expression names a tensor of the kernel: the host has its extents alone.
-fn names_tensor(expr: &Expr, signature: &Signature<'_>) -> bool {
+pub(super) fn names_tensor(expr: &Expr, signature: &Signature<'_>) -> bool {
     names_any(expr, &mut |name| {
         let mut arguments = signature.arguments.iter();
         arguments

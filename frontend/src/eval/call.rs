@@ -337,6 +337,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             self.report(diagnostic.with_help(help));
             return Err(Stop::GiveUp);
         }
+        if self.ir.is_some() {
+            self.note_call(call.span);
+        }
         self.calls.push((call.name.clone(), call.span));
         let result = self.nested(call.span, |this| {
             if this.ir.is_some() && call.args.iter().all(|arg| arg.value.is_known()) {

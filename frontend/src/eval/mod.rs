@@ -81,7 +81,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use values::{Binding, Slot, Value};
 
-pub use calls::Calls;
+pub use calls::{Calls, NamedCall};
 pub use chosen::{check_defines, chosen_kernels};
 pub(crate) use rounding::converts;
 pub use show::{Observation, Observations};
@@ -159,7 +159,7 @@ pub fn emit_kernels<'c>(
     let failed = evaluator.diagnostics.iter().any(Diagnostic::is_error);
     diagnostics.append(&mut evaluator.diagnostics);
     diagnostics.append(&mut evaluator.printed);
-    (module.filter(|_| !failed), evaluator.library_calls)
+    (module.filter(|_| !failed), evaluator.noted_calls)
 }
 
 /// What the names of some kernels, and of the functions that they call, stand for. Errors are left to [`emit_kernels`]: up
@@ -257,8 +257,8 @@ struct Evaluator<'c, 'a> {
     fragments: fragments::Fragments,
     /// Calls of functions that are being evaluated: name and place.
     calls: Vec<calls::NamedCall>,
-    /// Which of them led to places of the library.
-    library_calls: Calls,
+    /// Which of them led to which places.
+    noted_calls: Calls,
     nesting: usize,
 }
 
@@ -297,7 +297,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             ops: 0,
             fragments: fragments::Fragments::default(),
             calls: Vec::new(),
-            library_calls: Calls::default(),
+            noted_calls: Calls::default(),
             nesting: 0,
         }
     }
@@ -383,15 +383,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(ir)
     }
 
-    /// Takes note of the program's call by which evaluation came to a place of the library.
+    /// Takes note of the program's call by which evaluation came to a place in a function: the innermost one that is not made
+    /// by the library.
     fn note_call(&mut self, span: Span) {
-        let is_library = |file| stdlib::is_of_library(self.sources.file(file).name());
-        if self.calls.is_empty() || !is_library(span.file) {
-            return;
-        }
         let mut calls = self.calls.iter().rev();
-        if let Some(call) = calls.find(|(_, call)| !is_library(call.file)) {
-            self.library_calls.add(span, call);
+        let call = calls.find(|(_, call)| {
+            let holds = call.file == span.file && call.start <= span.start && span.end <= call.end;
+            !holds && !stdlib::is_of_library(self.sources.file(call.file).name())
+        });
+        if let Some(call) = call {
+            self.noted_calls.add((span.file, span.start), call);
         }
     }
 

@@ -43,7 +43,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     );
                     let diagnostic =
                         Diagnostic::error(codes::BAD_DEFINE, param.span, message, "no default");
-                    Err(self.report(diagnostic.with_help(format!("give it with `-D {name}=…`"))))
+                    let kernel = &kernel.name.node;
+                    Err(self.report(diagnostic.with_help(format!(
+                        "give it with `-D {name}=…`, in a test `{kernel}<{name} = …>(…)`"
+                    ))))
                 }
             };
         };

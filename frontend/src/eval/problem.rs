@@ -1,19 +1,19 @@
 //! Errors of the semantics, and those that several places raise, as diagnostics.
 
-use super::builtins::{bulk_copy, copy_atom, mma_atom, tma_atom};
+use super::builtins::{Operator, bulk_copy, copy_atom, mma_atom, tma_atom};
 use super::control::ELSE_IF;
 use super::index::ARRAY_INDEX;
-use super::values::{Value, kind_and_notation, notation, without_widths};
+use super::values::{Value, elem_name, kind_and_notation, notation};
 use super::{Evaluator, Scope, Stop, builtins};
 use crate::ast::Expr;
 use crate::diagnostics::{Code, Diagnostic, codes};
 use crate::source::Span;
 use cutec_dialects::atoms::AtomError;
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::semantics::SemError;
+use cutec_dialects::semantics::{AtomicKind, SemError};
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::types::TypeError;
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{Val, without_widths};
 use melior::ir::ValueLike;
 
 /// A budget is used up.
@@ -32,7 +32,7 @@ pub fn plural(count: &str) -> &'static str {
 
 /// An operation that makes no sense for its operands.
 pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> Diagnostic {
-    let text = in_the_language(sentence(error), operands);
+    let text = without_widths(&in_the_language(sentence(error), operands));
     let mut diagnostic =
         Diagnostic::error(code_of(error), span, format!("`{what}` {text}"), "here");
     diagnostic.labels[0].text = match error {
@@ -40,6 +40,9 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
         SemError::Type(TypeError::Atom(_)) => "no such instruction".into(),
         _ => "not possible with these operands".into(),
     };
+    if let SemError::NoAtomic { kind, elem } = error {
+        return diagnostic.with_help(atomic_help(*kind, *elem));
+    }
     for (at, operand) in operands.iter().enumerate() {
         if matches!(
             operand,
@@ -80,6 +83,66 @@ pub fn semantic(span: Span, what: &str, error: &SemError, operands: &[Val]) -> D
         ));
     }
     diagnostic
+}
+
+/// An atomic update of a tile whose elements have no such update.
+pub(super) fn no_atomic(span: Span, error: &SemError) -> Diagnostic {
+    let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, error.to_string(), "updated here");
+    match error {
+        SemError::NoAtomic { kind, elem } => diagnostic.with_help(atomic_help(*kind, *elem)),
+        _ => diagnostic,
+    }
+}
+
+/// Of which elements there is an atomic update, and what to make of elements that have none.
+fn atomic_help(kind: AtomicKind, elem: Elem) -> String {
+    let of: Vec<&str> = kind.elements().map(elem_name).collect();
+    let of = format!("`atomic_{}` is of {}", kind.name(), of.join(", "));
+    let wide = wide(elem);
+    match kind.elements().any(|known| known == wide) {
+        true => {
+            let wide = elem_name(wide);
+            format!(
+                "{of}: declare what is updated with elements of {wide}, `mut tensor<{wide}, …>`, and convert: `{wide}(x)`"
+            )
+        }
+        false => of,
+    }
+}
+
+/// The type to which elements are converted that have less operations.
+pub(super) fn wide(elem: Elem) -> Elem {
+    match elem.is_float() {
+        true => Elem::F32,
+        false => Elem::I32,
+    }
+}
+
+/// A reduction whose operator is not defined for what it is given, which is written `operand`.
+pub(super) fn no_reduction(
+    span: Span,
+    (operator, elem): (Operator, Elem),
+    operand: &str,
+) -> Diagnostic {
+    let name = operator.name();
+    let message = format!("`{name}` is not defined for {}", elem_name(elem));
+    let converted = |to: Elem| format!("`{}({operand})`", elem_name(to));
+    let help = match operator {
+        Operator::And | Operator::Or | Operator::Xor => {
+            "bits are combined of integers and of bool".to_owned()
+        }
+        Operator::Add if elem == Elem::I1 => {
+            format!("convert it to count what is true: {}", converted(Elem::I32))
+        }
+        Operator::Mul | Operator::Min if elem == Elem::I1 => {
+            "`and` says whether all are true".to_owned()
+        }
+        Operator::Max if elem == Elem::I1 => "`or` says whether any is true".to_owned(),
+        Operator::Add | Operator::Mul | Operator::Min | Operator::Max => {
+            format!("convert it: {}", converted(wide(elem)))
+        }
+    };
+    Diagnostic::error(codes::WRONG_TYPE, span, message, "here").with_help(help)
 }
 
 /// Types of the IR as the language names them.

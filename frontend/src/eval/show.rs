@@ -1,10 +1,10 @@
 //! Values as people read them: what `print` shows, and what an editor shows beside a name. Layouts look as in CuTe.
 
-use super::values::{Value, elem_name, notation, without_widths};
+use super::values::{Value, elem_name, notation};
 use super::{Evaluator, Result};
 use crate::ast::{BinaryOp, Expr, ExprKind};
 use crate::source::Span;
-use cutec_dialects::value::Val;
+use cutec_dialects::value::{Val, without_widths};
 use std::collections::HashMap;
 
 /// What a name stood for while its kernel was evaluated.

@@ -8,7 +8,7 @@ use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::{type_text, type_value};
 use cutec_dialects::printing::name_value;
 use cutec_dialects::types::Vars;
-use cutec_dialects::value::{TupleKind, Val};
+use cutec_dialects::value::{TupleKind, Val, without_widths};
 use cutec_layout::{AnyLayout, Coord, Int, Layout, Tiler, Tree, Width};
 use melior::ir::ValueLike;
 use std::cell::Cell;
@@ -523,18 +523,6 @@ pub fn notation(val: &Val) -> String {
         Val::BulkCopy(atom) => builtins::bulk_copy(atom),
         other => other.to_string(),
     }
-}
-
-/// A layout without what only the IR says of its run-time integers, their width and divisors: `?{i64 div=8}`.
-pub fn without_widths(layout: &str) -> String {
-    let mut text = String::with_capacity(layout.len());
-    let mut rest = layout;
-    while let Some((before, braced)) = rest.split_once("?{") {
-        text += before;
-        text.push('?');
-        rest = braced.split_once('}').map_or("", |(_, behind)| behind);
-    }
-    text + rest
 }
 
 /// A value in the notation of layouts, with what kind of value it is.

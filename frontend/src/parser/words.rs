@@ -104,6 +104,13 @@ pub fn hint(before: &[Token<'_>], found: Option<Token<'_>>, expected: &[String])
         (Some(Token::Let | Token::Var | Token::For), Some(keyword)) if is_keyword(keyword) => {
             return Some(format!("{keyword} is a keyword: choose another name"));
         }
+        (Some(keyword @ (Token::Kernel | Token::Record | Token::Test | Token::Bench)), Some(_))
+            if expects("name") =>
+        {
+            return Some(format!(
+                "{keyword} is a keyword, behind which a name stands"
+            ));
+        }
         (_, Some(keyword @ Token::In)) if expects("name") && !expects("let") => {
             return Some(format!("{keyword} is a keyword: choose another name"));
         }

@@ -92,9 +92,9 @@ fn kernel_launch(
     let mut device = simulator();
     run_kernel(&mut device, &artifact, &kernel.name, &mut values).map_err(|error| {
         let fault = match &error {
-            RunError::Device(error) => Fault::of(error, &compiled.sources)
-                .within(&compiled.calls)
-                .diagnostic(&kernel.name),
+            RunError::Device(error) => {
+                Fault::of(error, &compiled.sources, &compiled.calls).diagnostic(&kernel.name)
+            }
             RunError::Bind(_) => None,
         };
         match fault {

@@ -211,7 +211,7 @@ fn code_and_faults_have_the_places_of_the_host() {
     };
     let place = error.source_location().expect("the simulator knows it");
     assert_eq!((&*place.file, place.line), ("model.py", 3), "{error}");
-    let fault = Fault::of(&error, &compiled.sources);
+    let fault = Fault::of(&error, &compiled.sources, &compiled.calls);
     let span = fault.labels[0].span;
     assert_eq!(compiled.sources.file(span.file).name(), "model.py");
     assert_eq!(compiled.sources.line_column(span).line, 3);

@@ -80,12 +80,17 @@ pub(super) fn tensor_of(view: IrValue) -> Option<IrValue> {
         CuteOp::of(op)?;
         at = operands_of(op).next()?;
     }
+    function_of_argument(at).map(|_| at)
+}
+
+/// The kernel of which a block argument is an argument.
+pub(super) fn function_of_argument<'c>(argument: IrValue<'c>) -> Option<IrOp<'c>> {
     // SAFETY: it is a block argument, and blocks of a kernel have a parent.
     let owner: IrOp = unsafe {
-        let block = mlir_sys::mlirBlockArgumentGetOwner(at.to_raw());
+        let block = mlir_sys::mlirBlockArgumentGetOwner(argument.to_raw());
         OperationRef::from_raw(mlir_sys::mlirBlockGetParentOperation(block))
     };
-    (GpuOp::Func.is(owner)).then_some(at)
+    GpuOp::Func.is(owner).then_some(owner)
 }
 
 /// Whether each thread reduces what it has, and needs no other: of the axis an element for each is left.

@@ -7,6 +7,7 @@ use crate::problem::{Stop, TestProblem};
 use crate::value::{Kind, Value};
 use cutec_abi::arithmetic::{self, Operation};
 use cutec_frontend::ast::{BinaryOp, Expr, ExprKind, Name, UnaryOp};
+use cutec_frontend::eval::builtins;
 use cutec_frontend::source::Span;
 use std::sync::Arc;
 
@@ -90,14 +91,22 @@ impl Interpreter<'_> {
         }
     }
 
+    /// What a name stands for: a variable or a constant, else what a kernel can be given by name, be it called here or not.
     fn name(&self, name: &Arc<str>, span: Span) -> Result<Value, Stop> {
         if let Some(value) = self.value(name, span.file) {
             self.weigh(&value, span)?;
             return Ok(value);
         }
-        let function = self.function(name, span.file);
-        if function.is_some() || builtin::number_function(name).is_some() {
+        let entries = builtins::entries(name);
+        if self.function(name, span.file).is_some()
+            || self.kernel(name, span.file).is_some()
+            || builtin::is_known(name)
+            || entries.iter().any(|entry| entry.is_function())
+        {
             return Ok(Value::Function(Arc::clone(name), span.file));
+        }
+        if entries.is_empty() && builtins::names().any(|word| word == &**name) {
+            return Ok(Value::Word(Arc::clone(name)));
         }
         Err(self.unknown(name, span))
     }

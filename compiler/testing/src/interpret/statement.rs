@@ -246,10 +246,13 @@ impl Interpreter<'_> {
             Some("assert_eq") => assertion::assert_eq(self, args, expr.span),
             Some("assert_close") => assertion::assert_close(self, args, expr.span),
             Some("assert") => assertion::assert(self, args, expr.span),
-            name => match name.and_then(|name| self.kernel(name, callee.span.file)) {
-                Some(kernel) => self.launch(kernel, generics, args, expr.span),
-                None => self.expr(expr).map(|_| ()),
-            },
+            _ => {
+                let called = name.map(|name| self.called(name, callee.span.file));
+                match called.and_then(|(name, file)| self.kernel(&name, file)) {
+                    Some(kernel) => self.launch(kernel, generics, args, expr.span),
+                    None => self.expr(expr).map(|_| ()),
+                }
+            }
         }
     }
 
@@ -261,7 +264,15 @@ impl Interpreter<'_> {
         span: Span,
     ) -> Result<(), Stop> {
         let name = &*kernel.name.node;
-        assertion::none_named(args, name)?;
+        if let Some(named) = args.iter().find_map(|arg| arg.name.as_ref()) {
+            let mut parameters = kernel.static_params.iter();
+            return Err(TestProblem::NamedArgument {
+                kernel: name.to_owned(),
+                argument: named.node.to_string(),
+                is_static: parameters.any(|param| param.name.node == named.node),
+            }
+            .at(named.span));
+        }
         let defines = self.defines(kernel, generics)?;
         let mut arguments = Vec::with_capacity(args.len());
         for arg in args {
@@ -284,6 +295,12 @@ impl Interpreter<'_> {
                 .collect(),
             defines,
             arguments,
+            places: args.iter().map(|arg| arg.value.span).collect(),
+            declared: kernel
+                .params
+                .iter()
+                .map(|param| (&*param.name.node, param.span))
+                .collect(),
             span,
         })
     }

@@ -6,7 +6,8 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::builtins::{Operator, combine, combiner, flatten, rebuild};
 use crate::eval::call::Call;
 use crate::eval::materialize::Literal;
-use crate::eval::values::{Tile, Value, elem_name};
+use crate::eval::problem;
+use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules;
 use crate::source::Span;
@@ -82,9 +83,12 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 .iter()
                 .find(|tile| !rules::reduces(operator, tile.elem))
         {
-            let (name, elem) = (operator.name(), elem_name(tile.elem));
-            let message = format!("`{name}` is not defined for {elem}");
-            return self.error(codes::WRONG_TYPE, span, message, "here");
+            let operand = match call.arg(1) {
+                Some(arg) if matches!(arg.value, Value::Tile(_)) => self.text(arg.expr.span),
+                _ => "x",
+            };
+            let problem = problem::no_reduction(span, (operator, tile.elem), operand);
+            return Err(self.report(problem));
         }
         if let (Value::Tile(_), Value::Function(function)) = (like, &how.value)
             && let Some(part) = taken_apart(function)

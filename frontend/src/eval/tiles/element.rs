@@ -7,6 +7,7 @@ use super::place::Place;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::assign::New;
+use crate::eval::problem;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
@@ -52,7 +53,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         };
         if let Err(error) = AtomicKind::updates(kind.name(), place.elem) {
-            return self.error(codes::WRONG_TYPE, target, error.to_string(), "updated here");
+            return Err(self.report(problem::no_atomic(target, &error)));
         }
         let new = self.read_slot(&value.value, value.expr.span)?;
         let new = self.as_number(new, value.expr.span)?;

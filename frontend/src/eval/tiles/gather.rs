@@ -9,6 +9,7 @@ use crate::eval::arith::number_or_vector;
 use crate::eval::assign::New;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
+use crate::eval::problem;
 use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
@@ -207,8 +208,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Some(kind) = atomic
             && let Err(error) = AtomicKind::updates(kind.name(), elem)
         {
-            let message = error.to_string();
-            return self.error(codes::WRONG_TYPE, call.span, message, "updated here");
+            return Err(self.report(problem::no_atomic(call.span, &error)));
         }
         let at = self.places(call, extents.len())?;
         let mut all = at.clone();

@@ -9,6 +9,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::assign::New;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
+use crate::eval::problem;
 use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
@@ -163,7 +164,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         };
         if let Err(error) = AtomicKind::updates(kind.name(), place.elem) {
-            return self.error(codes::WRONG_TYPE, target, error.to_string(), "updated here");
+            return Err(self.report(problem::no_atomic(target, &error)));
         }
         let new = self.read_slot(&value.value, value.expr.span)?;
         if let Some(hint) = place.hints.first() {

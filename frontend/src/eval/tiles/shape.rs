@@ -6,6 +6,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::builtins::Operator;
 use crate::eval::call::{ArgValue, Call};
+use crate::eval::problem;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules;
@@ -233,8 +234,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let kind = operator.name();
         if !rules::reduces(operator, tile.elem) {
-            let message = format!("`{kind}` is not defined for {}", elem_name(tile.elem));
-            return self.error(codes::WRONG_TYPE, call.span, message, "here");
+            let operand = call.arg(1).map_or("x", |arg| self.text(arg.expr.span));
+            let problem = problem::no_reduction(call.span, (operator, tile.elem), operand);
+            return Err(self.report(problem));
         }
         let mut result = tile.clone();
         for axis in self.axes(call, &tile.shape)? {

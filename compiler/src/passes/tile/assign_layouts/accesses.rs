@@ -145,7 +145,7 @@ impl<'c> Assignment<'c> {
         let narrow = vector_along(access, &tile)
             .filter(|(axis, vector)| *vector < widest && tile.shape[*axis] % widest == 0);
         if let Some((_, vector)) = narrow
-            && let Some(promise) = for_vectors(of.view, self.function)
+            && let Some(promise) = for_vectors(of.view, WIDEST_ACCESS)
         {
             let bytes = tile.elem.bytes();
             let message = format!(

@@ -12,6 +12,7 @@ mod places;
 mod vector;
 
 use super::issuable::read_only;
+use super::promises;
 use super::types::{tile_of, update_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of, is_zero, operations, set_attribute};
@@ -415,7 +416,7 @@ fn neighbours<'c>(
     let condition = operands_of(element.branch).next();
     match condition.and_then(|condition| known.of(condition)) {
         Some(Along { steps: false, .. }) => Ok(found.collect()),
-        _ => Err(inside_in_part(vector)),
+        _ => Err(inside_in_part(element.view, &modes, vector)),
     }
 }
 
@@ -430,17 +431,22 @@ fn written_beside(scatter: &tile::Scatter, fast: usize, count: i64) -> Result<Ve
     // So a vector ends where the tensor does.
     let extents = view.layout.inner().shape().leaves();
     let steps = |mode: &Mode| matches!(mode, Mode::Along(along) if along.steps);
-    let mut modes = extents.iter().zip(&modes);
+    let of_modes = modes;
+    let mut modes = extents.iter().zip(&of_modes);
     match modes.all(|(extent, mode)| !steps(mode) || extent.divisible_by(count)) {
         true => Ok(divisors),
-        false => Err(inside_in_part(count)),
+        false => Err(inside_in_part(scatter.view(), &of_modes, count)),
     }
 }
 
-fn inside_in_part(vector: i64) -> String {
-    format!(
-        "they may lie inside of the tensor in part; promise `where … % {vector} == 0` of its extent"
-    )
+/// That a vector of elements may end outside of the tensor, and what promises that it does not.
+fn inside_in_part(view: IrValue, modes: &[Mode], vector: i64) -> String {
+    let stepping = |mode: &Mode| matches!(mode, Mode::Along(along) if along.steps);
+    let mode = modes.iter().position(stepping);
+    let promise = mode.map_or(String::new(), |mode| {
+        promises::of_extent(view, mode, vector)
+    });
+    format!("they may lie inside of the tensor in part{promise}")
 }
 
 /// A coordinate of a vector's elements along a mode of a tensor.
@@ -458,8 +464,8 @@ impl From<Option<Along>> for Mode {
 }
 
 /// What divides the coordinates of a vector's first element along each mode of a view, if its elements are neighbours in memory.
-fn beside(view: IrValue, modes: &[Mode], vector: i64) -> Result<Vec<i64>, String> {
-    let view = view_of(view).ok_or("the tensor is no view")?;
+fn beside(tensor: IrValue, modes: &[Mode], vector: i64) -> Result<Vec<i64>, String> {
+    let view = view_of(tensor).ok_or("the tensor is no view")?;
     let layout = view.layout.inner();
     let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
     if strides.len() != modes.len() || extents.len() != strides.len() {
@@ -468,7 +474,8 @@ fn beside(view: IrValue, modes: &[Mode], vector: i64) -> Result<Vec<i64>, String
     let bytes = view.ptr.elem.bytes_of(vector);
     if view.ptr.alignment() < bytes {
         return Err(format!(
-            "the tensor may begin anywhere; promise `where align(…) >= {bytes}`"
+            "the tensor may begin anywhere{}",
+            promises::of_base(tensor, bytes)
         ));
     }
     let (mut found, mut stepping) = (Vec::new(), 0);
@@ -495,7 +502,8 @@ fn beside(view: IrValue, modes: &[Mode], vector: i64) -> Result<Vec<i64>, String
             }
             Mode::Along(Along { steps: false, .. }) => {
                 return Err(format!(
-                    "the stride of mode {mode} may be no multiple of {bytes} bytes; promise it: `where … % {vector} == 0`"
+                    "the stride of mode {mode} may be no multiple of {bytes} bytes{}",
+                    promises::of_stride(tensor, mode, vector)
                 ));
             }
             Mode::Along(_) | Mode::Unknown => {

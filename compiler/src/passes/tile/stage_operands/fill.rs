@@ -1,6 +1,7 @@
 //! What fills a stage of a buffer: a copy by a tensor map, asynchronous copies by threads, vectors through registers, or what is gathered.
 use super::super::coordinate::Coordinate;
 use super::super::gathers::Vectors;
+use super::super::promises::for_vectors;
 use super::super::tensor_box::TensorBox;
 use super::super::types::{Failed, present};
 use super::Staging;
@@ -86,7 +87,7 @@ impl<'c> Staging<'c> {
                 Err((load, user_error(codes::PINNED, message, help)))
             }
             Loaders::Pinned(copy) => {
-                legal(&copy).map_err(|_| (load, not_whole(&copy)))?;
+                legal(&copy).map_err(|_| (load, not_whole(access.view(), &copy)))?;
                 Ok(Some(copy))
             }
             Loaders::Any(loaders) => {
@@ -149,7 +150,7 @@ pub(super) fn gather<'c>(
 }
 
 /// What is said of a pinned copy that nothing proves legal.
-fn not_whole(copy: &Val) -> String {
+fn not_whole(view: IrValue, copy: &Val) -> String {
     let (values, bytes) = match copy {
         Val::TiledCopy(copy) => {
             let values = copy.atom.src_values();
@@ -160,8 +161,9 @@ fn not_whole(copy: &Val) -> String {
     let message = format!(
         "the pinned `copy` moves {bytes} bytes at a time, and nothing says that these lie side by side, begin at a multiple of {bytes} bytes, and lie inside or outside of the tensor as a whole"
     );
-    let help = format!(
-        "promise it, `where n % {values} == 0` of the extents, strides and offsets, and `align(x) >= {bytes}`; or leave out `copy`"
-    );
+    let help = match for_vectors(view, bytes) {
+        Some(promise) => format!("promise it, `where {promise}`; or leave out `copy`"),
+        None => format!("give the tile an offset that {values} divides, or leave out `copy`"),
+    };
     user_error(codes::PINNED, message, &help)
 }
