@@ -11,10 +11,9 @@ fn header(library: &Path) -> String {
         cutec_export::header::DLPACK,
         cutec_export::header::statuses()
     ));
-    let mut builder = cbindgen::Builder::new().with_config(config);
-    for source in ["lib", "options", "module", "argument", "launch", "error"] {
-        builder = builder.with_src(library.join(format!("src/{source}.rs")));
-    }
+    // It follows the modules of the library.
+    let builder = cbindgen::Builder::new().with_config(config);
+    let builder = builder.with_src(library.join("src/lib.rs"));
     let mut header = Vec::new();
     builder.generate().expect("cbindgen reads it").write(&mut header);
     let header = String::from_utf8(header).expect("UTF-8");

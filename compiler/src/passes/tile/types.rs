@@ -211,7 +211,10 @@ pub(super) fn operand_layout(
     if let (Operand::C, [slices, rows, columns]) = (which, shape) {
         return slices::layout_of(mma, *slices, [*rows, *columns]);
     }
-    let extents = [shape[0], shape[1]].map(Int::Static);
+    let &[rows, columns] = shape else {
+        return Err(format!("no operand has {} axes", shape.len()));
+    };
+    let extents = [rows, columns].map(Int::Static);
     let layout = mma.tiled.layout_tv_over(which, extents);
     let layout = TileLayout::new(layout.map_err(|error| error.to_string())?)?;
     layout.check(shape)?;

@@ -10,6 +10,8 @@ const PIECES: [i64; 3] = [128, 64, 32];
 const SHIFTS: i64 = 2;
 /// Of a row at most such a part, one divided by it, is added to it before swizzles are tried.
 const MOST_PADDING: i64 = 4;
+/// Bits of the largest buffer to whose rows more is added: of larger ones less fit beside each other, which costs more than conflicts.
+const MOST_LONG: i64 = 8 << 14;
 /// Bits of a word of a bank.
 const WORD_BITS: i64 = 8 * crate::banks::BANK_BYTES;
 
@@ -44,7 +46,7 @@ pub(super) fn pinned(tile: Tile, swizzle: Swizzle, plans: &[Plan]) -> Vec<Base> 
 
 /// The candidates with the fast axis of `tile`.
 fn along(tile: Tile, plans: &[Plan]) -> Vec<Base> {
-    let (fast, _) = extents(tile);
+    let (fast, slow_extent) = extents(tile);
     let none = || Swizzle::new(0, 0, 0).into_iter().collect();
     let orders = orders(tile, plans);
     let bases = vec![Base {
@@ -63,14 +65,22 @@ fn along(tile: Tile, plans: &[Plan]) -> Vec<Base> {
             swizzles: swizzles(tile, vector, width),
         }));
     }
-    let rounded = (fast + vector - 1) / vector * vector;
     let row = BANK_ROW_BITS / elem_bits(tile);
+    // Of rows that are shorter than a piece several lie in a row of all banks.
+    if fast * elem_bits(tile) < 8 * PIECES[PIECES.len() - 1] && row % fast == 0 {
+        swizzled.extend(orders.iter().map(|order| Base {
+            inner: pieces_of(tile, fast, *order),
+            swizzles: swizzles(tile, vector, row),
+        }));
+    }
+    let rounded = (fast + vector - 1) / vector * vector;
     let strides = (0..=row / vector).map(|pad| rounded + pad * vector);
     let (mut padded, mut long) = (Vec::new(), Vec::new());
     for stride in strides.filter(|stride| *stride != fast) {
         let rows = match (stride - fast) * MOST_PADDING <= fast {
             true => &mut padded,
-            false => &mut long,
+            false if stride * slow_extent * elem_bits(tile) <= MOST_LONG => &mut long,
+            false => continue,
         };
         rows.extend(orders.iter().map(|order| Base {
             inner: join(tile, Layout::scalar(fast, 1), slow(tile, stride, *order)),

@@ -16,6 +16,12 @@ use cutec_dialects::ops::{ArithOp, NvvmOp, VectorOp};
 use cutec_dialects::semantics::SemError;
 
 impl<'c> Partition<'c> {
+    /// Whether every thread has what it is to have, in the order of its registers.
+    pub(super) fn is_as_it_is(&self, op: IrOp<'c>, to: &Spread) -> bool {
+        let from = self.of(op, 0).map(|(_, from)| from);
+        from.is_ok_and(|from| from.layout.is_as(&to.layout, &to.tile.shape))
+    }
+
     pub(super) fn convert(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         let (vector, from) = self.of(op, 0)?;
         if from.tile.elem != Elem::I1 {
@@ -37,7 +43,6 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         match layout_conversion::conversion(from, to)? {
-            Conversion::Registers(order) if order.iter().copied().eq(0..order.len()) => Ok(vector),
             Conversion::Registers(order) => {
                 let elements = self.elements(vector, from);
                 let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();

@@ -390,15 +390,12 @@ impl<'c> Partition<'c> {
             // The threads hold what they held; only the axes are named anew.
             (TileOp::Transpose | TileOp::Reshape, Some(to)) => {
                 let reshaping = present(tile::Reshaping::of(op)).map_err(illegal)?;
-                let (vector, renamed) = (reshaping.input(), reshaping.result());
-                for user in users(renamed) {
-                    let uses = operands_of(user).enumerate();
-                    for (index, _) in uses.filter(|(_, operand)| *operand == renamed) {
-                        self.renamed
-                            .insert((operation_key(user), index), to.clone());
-                    }
-                }
-                replace_all_uses(renamed, vector);
+                self.rename(reshaping.result(), reshaping.input(), to);
+                return Ok(true);
+            }
+            (TileOp::ConvertLayout, Some(to)) if self.is_as_it_is(op, to) => {
+                let convert = present(tile::ConvertLayout::of(op)).map_err(illegal)?;
+                self.rename(convert.result(), convert.input(), to);
                 return Ok(true);
             }
             (TileOp::Recast, Some(to)) => self.recast(op, to).map_err(illegal)?,
@@ -419,6 +416,18 @@ impl<'c> Partition<'c> {
         }
         replace_all_uses(result_of(op, 0), value);
         Ok(true)
+    }
+
+    /// Lets what takes a tile take the vector that another one is, spread so.
+    fn rename(&mut self, tile: IrValue<'c>, vector: IrValue<'c>, to: &Spread) {
+        for user in users(tile) {
+            let uses = operands_of(user).enumerate();
+            for (index, _) in uses.filter(|(_, operand)| *operand == tile) {
+                self.renamed
+                    .insert((operation_key(user), index), to.clone());
+            }
+        }
+        replace_all_uses(tile, vector);
     }
 
     /// The element of a tile that has one: every thread holds it.

@@ -110,9 +110,9 @@ impl<'c> Partition<'c> {
         let write = present(tile::Write::of(op))?;
         let buffer = self.as_taken(op, write.buffer())?;
         let stage = write.stage();
-        let fragment = self.fragment(&from)?;
-        self.store_vec(vector, fragment);
         if let Some(copy) = tiled_copy_of(op).map_err(SemError::Illegal)? {
+            let fragment = self.fragment(&from)?;
+            self.store_vec(vector, fragment);
             let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
             let to = self.of_thread(CuteOp::TiledCopyPartitionD, tiled, buffer)?;
             let to = self.stage_of(to, 3, stage)?;
@@ -125,6 +125,11 @@ impl<'c> Partition<'c> {
         let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
         let offsets = vec![0; from.tile.shape.len()];
         let part = self.part_of_stage(buffer, stage, &offsets, &from)?;
+        if self.write_words(vector, part, fast, &from)? {
+            return Ok(());
+        }
+        let fragment = self.fragment(&from)?;
+        self.store_vec(vector, fragment);
         let part = self.partition(part, None, fast, &from)?;
         self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))
     }

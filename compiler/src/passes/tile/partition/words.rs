@@ -1,7 +1,8 @@
-//! Bytes of a stage of which a thread has neighbours by twos, as the first factors of products of 16 bits have them: read as words.
+//! Bytes of a stage of which a thread has neighbours by twos, as the first factors of products of 16 bits and the sums of all products have them:
+//! read and written as words.
 //!
 //! A vector of two bytes is two words of 16 bits to LLVM, and what is loaded so is taken apart and put together again, 4.5 instructions
-//! for two bytes. Words go through loops and branches as they are, and `tile-convert-packed` computes with them.
+//! for two bytes. Words go through loops and branches as they are, and `tile-convert-packed` computes with them; conversions to f8 give them.
 use super::super::word_loads::recast_view;
 use super::access::Way;
 use super::{Partition, Spread};
@@ -67,5 +68,28 @@ impl<'c> Partition<'c> {
         let read = self.load_vec(fragment, &words)?;
         let ty = to.vector(&self.ir);
         Ok(Some(self.ir.value(VectorOp::Bitcast, &[read], &[], ty)))
+    }
+
+    /// Writes a vector to a part of a stage, whose neighbours lie along an axis, as words, where that is better; whether it does.
+    pub(super) fn write_words(
+        &mut self,
+        vector: IrValue<'c>,
+        part: IrValue<'c>,
+        along: usize,
+        from: &Spread,
+    ) -> Result<bool, SemError> {
+        let Some(words) = from.in_words(along) else {
+            return Ok(false);
+        };
+        let part = recast_view(&self.ir, part, WORD)?;
+        let ty = words.vector(&self.ir);
+        let vector = self.ir.value(VectorOp::Bitcast, &[vector], &[], ty);
+        let fragment = self.fragment(&words)?;
+        self.store_vec(vector, fragment);
+        let part = self.partition(part, None, along, &words)?;
+        self.once(&words, |this| {
+            this.copy(&part, fragment, &words, Way::Store)
+        })?;
+        Ok(true)
     }
 }
