@@ -474,6 +474,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             code: self.code,
             registers: self.registers,
             buffers: None,
+            tiles: None,
             words: self.names.words as usize,
             wides: self.names.wides as usize,
             preds: self.names.preds as usize,

@@ -208,6 +208,8 @@ pub enum ErrorKind {
         second: Box<Party>,
         /// Whether the first is a `cp.async` that its thread has not waited for.
         in_flight: bool,
+        /// Whether the kernel is of the tile level, where the compiler puts the barriers.
+        tiles: bool,
     },
     /// A thread ends, and copies that it started may still be under way.
     #[error("exit with {} in flight: {}", in_flight_text(.copy.act), if *.committed { "its group is never waited for" } else { "it is in no committed group, and never waited for" })]
