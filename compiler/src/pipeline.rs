@@ -6,7 +6,7 @@ use crate::codegen::Timings;
 use crate::options::{Options, Source, SourceKind};
 use crate::passes::registry::{CUTE_TO_GPU, TILE_TO_CUTE};
 use crate::passes::{self, PassEntry, Reported};
-use cutec_abi::Abi;
+use cutec_abi::{Abi, TilesAbi};
 use cutec_dialects::ir::parse_unverified;
 use cutec_dialects::printing::{print_aliases, readable_flags};
 use cutec_dialects::readable::unreadable;
@@ -207,6 +207,15 @@ pub fn kernel_abi(module: &Module<'_>, options: &Options, file: &str) -> Result<
     match abi.validate() {
         Ok(()) => Ok(abi),
         Err(error) => Err(format!("{file}: {error}")),
+    }
+}
+
+/// Adds what is known of the kernels at the tile level, by name.
+pub fn add_tiles(tiles: Vec<(String, TilesAbi)>, abi: &mut Abi) {
+    for (name, tiles) in tiles {
+        if let Some(kernel) = abi.kernels.iter_mut().find(|k| k.entry == name) {
+            kernel.tiles = Some(tiles);
+        }
     }
 }
 

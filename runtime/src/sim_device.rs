@@ -154,6 +154,12 @@ impl Device for SimDevice {
             if let Some(smem) = kernel.smem {
                 module.set_shared_buffers(&kernel.entry, shared_buffers(smem));
             }
+            if let Some(tiles) = kernel.tiles {
+                let scatters = tiles.scatters.into_iter();
+                let scatters =
+                    scatters.map(|(file, line, column)| SourceLoc { file, line, column });
+                module.set_tiles(&kernel.entry, &scatters.collect::<Vec<_>>());
+            }
         }
         Ok(DeviceModule::new(&self.owner, module))
     }

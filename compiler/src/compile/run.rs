@@ -88,6 +88,7 @@ impl<'c, 'a> Run<'c, 'a> {
         if options.emit == Emit::Tile {
             return Some(Reached::Asked(self.module_text(module)));
         }
+        let tiles = passes::tile_kernels(passes::root(module));
         self.passes(Step::TileToCute, module, pipeline::tile_to_cute)?;
         if options.remarks {
             let remarks = passes::remarks::remarks(passes::root(module));
@@ -107,6 +108,7 @@ impl<'c, 'a> Run<'c, 'a> {
         self.passes(Step::CuteToLlvm, module, pipeline::cute_to_llvm)?;
         if let Some(abi) = &mut self.outcome.abi {
             pipeline::add_smem(module, abi);
+            pipeline::add_tiles(tiles, abi);
             if options.emit == Emit::Abi {
                 let json = cutec_abi::embed::to_json(abi);
                 return Some(Reached::Asked(json + "\n"));

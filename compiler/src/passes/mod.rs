@@ -47,6 +47,7 @@ pub mod remarks;
 pub mod said;
 mod smem_map;
 pub mod tile;
+mod tiles_abi;
 pub mod to_base;
 pub mod user_error;
 
@@ -59,6 +60,7 @@ use melior::ir::{Location, Module, OperationRef};
 use std::ffi::CString;
 
 pub use kernel_abi::{KernelAttributes, kernel_attributes};
+pub use tiles_abi::tile_kernels;
 
 /// A pass failed and has said why.
 #[derive(Debug)]

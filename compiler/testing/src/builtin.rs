@@ -2,6 +2,7 @@
 
 use super::index::NumberFunction;
 use cutec_abi::arithmetic::{self, ArithmeticError, Operation};
+use cutec_abi::minifloat::{E4M3, E5M2};
 use cutec_runtime::tensor::ShapeError;
 use cutec_runtime::{DType, Tensor};
 
@@ -69,8 +70,8 @@ const OF_NUMBERS: &[(&str, usize, NumberFunction)] = &[
     ("tf32", 1, |x| convert(DType::TF32, x[0])),
     ("f32", 1, |x| convert(DType::F32, x[0])),
     ("f64", 1, |x| x[0]),
-    ("f8e4m3", 1, |x| convert(DType::F8E4M3, x[0])),
-    ("f8e5m2", 1, |x| convert(DType::F8E5M2, x[0])),
+    ("f8e4m3", 1, |x| E4M3.decode(E4M3.convert(x[0]))),
+    ("f8e5m2", 1, |x| E5M2.decode(E5M2.convert(x[0]))),
     ("i8", 1, |x| to_integer(DType::I8, x[0])),
     ("i16", 1, |x| to_integer(DType::I16, x[0])),
     ("i32", 1, |x| to_integer(DType::I32, x[0])),

@@ -125,6 +125,11 @@ pub enum TestProblem {
         /// What it is.
         what: &'static str,
     },
+    /// A loop or an assignment in a function that is to be computed for each value of an index.
+    #[error(
+        "expected `let` or `return` in what is computed for each index, found another statement"
+    )]
+    OfIndex,
     /// Another kind of value is needed.
     #[error("expected {expected}, found {found}")]
     WrongKind {
@@ -321,6 +326,7 @@ impl TestProblem {
             | Self::ParameterTwice { .. }
             | Self::NotOfTarget { .. }
             | Self::NotHere { .. }
+            | Self::OfIndex
             | Self::WrongKind { .. }
             | Self::TakenName { .. }
             | Self::Count { .. }
@@ -345,6 +351,7 @@ impl Problem for TestProblem {
             | Self::ParameterTwice { .. }
             | Self::NotOfTarget { .. }
             | Self::NotHere { .. }
+            | Self::OfIndex
             | Self::WrongKind { .. }
             | Self::TakenName { .. }
             | Self::Count { .. }
@@ -463,6 +470,11 @@ impl Problem for TestProblem {
             Self::TakenName { name, .. } => Some(format!(
                 "an index has a name that nothing else has; the elements of the tensor are `{name}[…]`"
             )),
+            Self::OfIndex => Some(
+                "a function with loops or assignments takes arguments that depend on no index; of an index write one \
+                 expression, with `if … { … } else { … }`"
+                    .to_owned(),
+            ),
             Self::NotOfTarget { name } => Some(format!(
                 "reduce over it, as in `sum({name}) {{ … }}`, or use it on the left side"
             )),

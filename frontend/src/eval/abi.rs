@@ -486,6 +486,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             block: launch.block.map(|block| block.map(AbiExpr::Const)),
             smem_bytes: 0,
             smem: None,
+            tiles: None,
             defines: defines.collect(),
             candidates: candidates.collect(),
             tunable: conditions.collect(),

@@ -16,6 +16,22 @@ use cutec_dialects::value::Val;
 pub(super) const ARRAY_INDEX: &str = "the index of an array";
 
 impl<'c, 'a> Evaluator<'c, 'a> {
+    /// The error of an index that a tuple or an array of so many parts does not have.
+    pub(super) fn no_part<T>(
+        &mut self,
+        whole: &str,
+        parts: usize,
+        at: i64,
+        index: Span,
+    ) -> Result<T> {
+        let message = format!("{whole} has no part {at}");
+        let label = match parts {
+            0 => "there is none".to_owned(),
+            count => format!("expected 0 to {}", count - 1),
+        };
+        self.error(codes::MODE_OUT_OF_RANGE, index, message, label)
+    }
+
     /// `base[indices]`.
     pub(super) fn index(
         &mut self,
@@ -37,14 +53,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let at = self.static_int(index_of(&value), index)?;
                 match usize::try_from(at).ok().and_then(|at| parts.get(at)) {
                     Some(part) => Ok(part.clone()),
-                    None => {
-                        let message = format!("{} has no part {at}", value.describe());
-                        let label = match parts.len() {
-                            0 => "there is none".to_owned(),
-                            count => format!("expected 0 to {}", count - 1),
-                        };
-                        self.error(codes::MODE_OUT_OF_RANGE, index.span, message, label)
-                    }
+                    None => self.no_part(&value.describe(), parts.len(), at, index.span),
                 }
             }
             Value::Vector(vector) => {

@@ -6,6 +6,7 @@ use super::values::{Value, Vector, elem_name};
 use super::{Evaluator, Result, Stop};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::minifloat::{E4M3, E5M2};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::ArithOp;
@@ -16,22 +17,10 @@ type Pair<'c> = [IrValue<'c>; 2];
 
 /// The bits of the f8 nearest to a number; beyond the largest one that one, as `cvt.rn.satfinite` does.
 pub(super) fn f8_bits(value: f64, elem: Elem) -> u8 {
-    let (mantissa, bias, largest, nan) = match elem {
-        Elem::F8E4M3 => (3, 7, 448.0, 0x7f),
-        _ => (2, 15, 57344.0, 0x7e),
-    };
-    let sign = u8::from(value.is_sign_negative()) << 7;
-    if value.is_nan() {
-        return sign | nan;
+    match elem {
+        Elem::F8E4M3 => E4M3.convert(value),
+        _ => E5M2.convert(value),
     }
-    let size = value.abs().min(largest);
-    // Below the smallest normal number all have the exponent of that.
-    let binary = (size.to_bits() >> 52) as i32 - 1023;
-    let exponent = binary.max(1 - bias);
-    let steps = (size / f64::from(exponent - mantissa).exp2()).round_ties_even() as i32;
-    // Rounding up to the next power of two carries into the exponent.
-    let bits = ((exponent + bias - 1) << mantissa) + steps;
-    sign | bits as u8
 }
 
 /// The f32 that a number is as tf32: 10 bits of mantissa, ties away from zero, as `cvt.rna` does.

@@ -82,6 +82,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Vector(vector) => vector.elem,
             other => return self.expected("a number or a view to convert", other, arg.expr.span),
         };
+        if round.is_none() && holds_all(to, from) {
+            return self.convert(to, &value, arg.expr.span);
+        }
         // Exact, and what bf16 has no `cvt` for.
         if from == Elem::BF16 {
             let wide = self.convert(Elem::F32, &value, arg.expr.span)?;
@@ -140,7 +143,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             _ => number,
         };
         let (result, source) = (register(to), register(from));
-        let ty = ir.ty(if to.bits() == 8 { "i16" } else { to.name() });
+        let ty = match to.bits() {
+            8 => ir.ty("i16"),
+            _ => ir.number_type(to),
+        };
         let text = format!("{instruction} $0, $1;");
         let result = ir.assembly(&text, &format!("={result},{source}"), &[number], ty);
         Ok(match to {
@@ -153,7 +159,28 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 /// Whether there is a conversion that rounds and saturates so; what bf16 has none for goes through f32.
 pub(crate) fn converts(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> bool {
     let from = if from == Elem::BF16 { Elem::F32 } else { from };
-    instruction(to, from, round, saturate).is_some()
+    round.is_none() && holds_all(to, from) || instruction(to, from, round, saturate).is_some()
+}
+
+/// Whether both are integers, and one has every number of the other: then there is nothing to saturate, and PTX allows no
+/// `.sat` (PTX ISA, "cvt").
+fn holds_all(to: Elem, from: Elem) -> bool {
+    match (is_signed(to), is_signed(from)) {
+        (Some(to_signed), Some(from_signed)) if to_signed == from_signed => {
+            to.bits() >= from.bits()
+        }
+        (Some(true), Some(false)) => to.bits() > from.bits(),
+        _ => false,
+    }
+}
+
+/// Whether an integer type has a sign; nothing for other types.
+fn is_signed(elem: Elem) -> Option<bool> {
+    match elem {
+        Elem::I8 | Elem::I16 | Elem::I32 | Elem::I64 => Some(true),
+        Elem::U8 | Elem::U32 | Elem::U64 => Some(false),
+        _ => None,
+    }
 }
 
 /// The instruction, if there is one.
@@ -185,9 +212,7 @@ fn instruction(to: Elem, from: Elem, round: Option<&str>, saturate: bool) -> Opt
         (false, true) => (to != Elem::BF16 && !saturate).then(|| float.to_owned())?,
         // The result is clamped to the range of its type in any case.
         (true, false) => format!("{}i", if round.is_none() { "rz" } else { float }),
-        (false, false) => {
-            (round.is_none() && to != from && to.bits() <= from.bits()).then(|| "sat".to_owned())?
-        }
+        (false, false) => (round.is_none() && !holds_all(to, from)).then(|| "sat".to_owned())?,
     };
     Some(format!("cvt.{modifiers}.{to_name}.{from_name}"))
 }

@@ -150,8 +150,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                     return Ok(None);
                 };
                 let at = self.static_int(what, index)?;
-                let at = usize::try_from(at).ok().filter(|at| *at < parts);
-                (path, at)
+                match usize::try_from(at).ok().filter(|at| *at < parts) {
+                    None => {
+                        let whole = self.at(&path).map(Value::describe);
+                        return self.no_part(&whole.unwrap_or_default(), parts, at, index.span);
+                    }
+                    at => (path, at),
+                }
             }
             _ => return Ok(None),
         };

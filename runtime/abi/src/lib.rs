@@ -113,6 +113,9 @@ pub struct KernelAbi {
     /// The buffers in it, for tools that check accesses; a launch does not need them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smem: Option<SmemAbi>,
+    /// Of a kernel at the tile level what tools that check accesses know of it; a launch does not need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tiles: Option<TilesAbi>,
     /// Compile-time parameters with which this kernel was instantiated, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub defines: BTreeMap<String, String>,
@@ -138,6 +141,15 @@ pub struct SmemAbi {
     pub buffers: Vec<SmemBuffer>,
     /// Positions, with the buffers that are accessed there by their index.
     pub accesses: Vec<(Position, Vec<usize>)>,
+}
+
+/// What a kernel at the tile level leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TilesAbi {
+    /// Positions of the statements that scatter, by the path of the file, line and column from 1: of several elements for
+    /// one place any one is left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scatters: Vec<(String, u32, u32)>,
 }
 
 /// A buffer in shared memory.

@@ -65,6 +65,17 @@ impl Minifloat {
         }
     }
 
+    /// The bit pattern that kernels convert a number to, by way of an f32: the nearest one, and of what lies beyond the largest
+    /// value, infinity too, that of the largest (PTX ISA, "cvt", `.satfinite`).
+    pub fn convert(self, value: f64) -> u8 {
+        let value = f64::from(value as f32);
+        let largest = self.finite(self.largest());
+        self.encode(match value.is_nan() {
+            true => value,
+            false => value.clamp(-largest, largest),
+        })
+    }
+
     /// The values of all bit patterns.
     fn values(self) -> [f64; 256] {
         std::array::from_fn(|bits| self.decode(bits as u8))
@@ -133,6 +144,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn conversions_saturate() {
+        for (value, e4m3, e5m2) in [
+            (1000.0, 448.0, 1024.0),
+            (-1e9, -448.0, -57344.0),
+            (f64::INFINITY, 448.0, 57344.0),
+            (f64::NEG_INFINITY, -448.0, -57344.0),
+            (464.0, 448.0, 448.0),
+            (0.001, 0.001953125, 0.0009765625),
+            (1e-9, 0.0, 0.0),
+            // An f32 lies at the tie.
+            (1.0625 + 1e-12, 1.0, 1.0),
+        ] {
+            assert_eq!(E4M3.decode(E4M3.convert(value)), e4m3, "{value}");
+            assert_eq!(E5M2.decode(E5M2.convert(value)), e5m2, "{value}");
+        }
+        assert!(E4M3.decode(E4M3.convert(f64::NAN)).is_nan());
+        assert!(E5M2.decode(E5M2.convert(f64::NAN)).is_nan());
     }
 
     #[test]

@@ -413,6 +413,7 @@ fn launch_of(kernel: &KernelAbi) -> KernelAbi {
         target: String::new(),
         source: None,
         smem: None,
+        tiles: None,
         candidates: BTreeMap::new(),
         tunable: Vec::new(),
         resources: None,

@@ -1,8 +1,8 @@
 //! Definite assignment: which registers an instruction may read before anything has written them.
 //!
 //! Static data flow decides it for nearly all registers: a read is safe where an unguarded write dominates it
-//! or writes on all paths do. What is left, as registers that are written under a guard, is
-//! [tracked](Tracked) in the run, a bit a lane.
+//! or writes on all paths do. What is left, as registers that are written under a guard, and what moves of
+//! their bits may reach, is [tracked](Tracked) in the run, bit by bit.
 
 use std::sync::OnceLock;
 
@@ -18,6 +18,16 @@ pub(crate) enum RegisterId {
 }
 
 impl RegisterId {
+    /// The register of a [`number`](RegisterId::number).
+    fn of_number(number: u32) -> RegisterId {
+        let slot = number / 3;
+        match number % 3 {
+            0 => RegisterId::Word(slot),
+            1 => RegisterId::Wide(slot),
+            _ => RegisterId::Pred(slot),
+        }
+    }
+
     /// A number for each register, dense as slots are.
     pub fn number(self) -> usize {
         let (slot, file) = match self {
@@ -36,10 +46,43 @@ pub(crate) enum Role {
     Guard,
     /// Reads it, in the lanes where the guard holds.
     Read,
-    /// Reads it so as a part of a wider register. LLVM leaves out a part of which nothing is used: a register that no instruction writes.
-    Part,
+    /// Passes its bits on there: each bit of the result depends on one bit of it at most.
+    Bits,
+    /// Computes there with its elements, each for itself.
+    Elements(Elements),
     /// Writes it there.
     Write,
+}
+
+impl Role {
+    /// Whether undefined bits of the register become such bits of the result, and are not used.
+    pub fn passes(self) -> bool {
+        match self {
+            Role::Bits | Role::Elements(_) => true,
+            Role::Guard | Role::Read | Role::Write => false,
+        }
+    }
+}
+
+/// The elements of a packed operand, and where those of the result are that are computed from them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Elements {
+    /// Bits of one in the operand.
+    pub bits: u32,
+    /// Bits of one in the result.
+    pub result_bits: u32,
+    /// The bit of the result where the first one is.
+    pub at: u32,
+}
+
+/// A use of a register by an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RegisterUse {
+    /// The register, by its number or by its place among those that are tracked.
+    pub register: u32,
+    pub role: Role,
+    /// How many of its low bits take part.
+    pub bits: u32,
 }
 
 /// Most steps of the data flow; registers that are left then are tracked.
@@ -50,7 +93,7 @@ const MOST_STEPS: usize = 1 << 24;
 pub(crate) struct Registers {
     /// By number; empty where there is none.
     names: Vec<String>,
-    uses: Vec<(u32, Role)>,
+    uses: Vec<RegisterUse>,
     /// Where the uses of each instruction end.
     ends: Vec<u32>,
     tracked: OnceLock<Option<Box<Tracked>>>,
@@ -59,25 +102,26 @@ pub(crate) struct Registers {
 /// Registers that have to be watched in the run.
 #[derive(Debug)]
 pub(crate) struct Tracked {
+    pub registers: Vec<RegisterId>,
     /// Their names.
     pub names: Vec<String>,
     /// For each instruction where its watched registers begin in `uses`, and at last the end.
     starts: Vec<u32>,
-    uses: Vec<(u32, Role)>,
+    uses: Vec<RegisterUse>,
 }
 
 impl Tracked {
     /// The watched registers of an instruction, by their place among them; those that it writes last.
     #[inline]
-    pub fn uses(&self, pc: u32) -> &[(u32, Role)] {
+    pub fn uses(&self, pc: u32) -> &[RegisterUse] {
         let pc = pc as usize;
         &self.uses[self.starts[pc] as usize..self.starts[pc + 1] as usize]
     }
 }
 
 impl Registers {
-    /// The instruction at hand uses a register.
-    pub fn add(&mut self, name: &str, register: RegisterId, role: Role) {
+    /// The instruction at hand uses so many low bits of a register.
+    pub fn add(&mut self, name: &str, register: RegisterId, role: Role, bits: u32) {
         let number = register.number();
         if self.names.len() <= number {
             self.names.resize(number + 1, String::new());
@@ -85,7 +129,11 @@ impl Registers {
         if self.names[number].is_empty() {
             name.clone_into(&mut self.names[number]);
         }
-        self.uses.push((number as u32, role));
+        self.uses.push(RegisterUse {
+            register: number as u32,
+            role,
+            bits,
+        });
     }
 
     /// The instruction at hand is complete.
@@ -93,7 +141,7 @@ impl Registers {
         self.ends.push(self.uses.len() as u32);
     }
 
-    fn of(&self, at: usize) -> &[(u32, Role)] {
+    fn of(&self, at: usize) -> &[RegisterUse] {
         let start = match at {
             0 => 0,
             _ => self.ends[at - 1] as usize,
@@ -104,7 +152,7 @@ impl Registers {
     /// What has to be watched in a run, worked out when it is first asked for.
     pub fn tracked(&self, code: &[Instr]) -> Option<&Tracked> {
         let tracked = self.tracked.get_or_init(|| {
-            let registers = self.maybe_unassigned(code);
+            let registers = self.reached(self.maybe_unassigned(code), code.len());
             (!registers.is_empty()).then(|| Box::new(self.track(code.len(), &registers)))
         });
         tracked.as_deref()
@@ -120,10 +168,13 @@ impl Registers {
         for at in 0..instructions {
             for writes in [false, true] {
                 let all = self.of(at).iter();
-                let all = all.filter(|(_, role)| (*role == Role::Write) == writes);
-                uses.extend(
-                    all.filter_map(|&(register, role)| Some((place[register as usize]?, role))),
-                );
+                let all = all.filter(|used| (used.role == Role::Write) == writes);
+                uses.extend(all.filter_map(|&used| {
+                    Some(RegisterUse {
+                        register: place[used.register as usize]?,
+                        ..used
+                    })
+                }));
             }
             starts.push(uses.len() as u32);
         }
@@ -132,10 +183,41 @@ impl Registers {
             .map(|&r| self.names[r as usize].clone())
             .collect();
         Tracked {
+            registers: registers
+                .iter()
+                .map(|&r| RegisterId::of_number(r))
+                .collect(),
             names,
             starts,
             uses,
         }
+    }
+
+    /// Registers, and those to which instructions pass their bits.
+    fn reached(&self, mut registers: Vec<u32>, instructions: usize) -> Vec<u32> {
+        let mut is_reached = vec![false; self.names.len()];
+        registers
+            .iter()
+            .for_each(|&register| is_reached[register as usize] = true);
+        let mut before = 0;
+        while before < registers.len() {
+            before = registers.len();
+            for at in 0..instructions {
+                let uses = self.of(at);
+                let passes =
+                    |used: &RegisterUse| used.role.passes() && is_reached[used.register as usize];
+                if !uses.iter().any(passes) {
+                    continue;
+                }
+                for written in uses.iter().filter(|used| used.role == Role::Write) {
+                    let known = &mut is_reached[written.register as usize];
+                    if !std::mem::replace(known, true) {
+                        registers.push(written.register);
+                    }
+                }
+            }
+        }
+        registers
     }
 
     /// Registers that some path from the entry reads before it writes them.
@@ -147,25 +229,18 @@ impl Registers {
                 predecessors[successor].push(block as u32);
             }
         }
-        let mut written = vec![false; self.names.len()];
-        for (register, _) in self.uses.iter().filter(|(_, role)| *role == Role::Write) {
-            written[*register as usize] = true;
-        }
         // For each register the blocks that read it before they write it, and those that write it for sure.
         let mut exposed: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
         let mut assigned: Vec<Vec<u32>> = vec![Vec::new(); self.names.len()];
         for (block, instructions) in graph.blocks.iter().enumerate() {
             let block = block as u32;
             for at in instructions.clone() {
-                let (writes, reads): (Vec<_>, Vec<_>) = self
+                let (writes, reads): (Vec<RegisterUse>, Vec<_>) = self
                     .of(at)
                     .iter()
-                    .partition(|(_, role)| *role == Role::Write);
-                for (register, role) in reads {
-                    let register = register as usize;
-                    if role == Role::Part && !written[register] {
-                        continue;
-                    }
+                    .partition(|used| used.role == Role::Write);
+                for read in reads {
+                    let register = read.register as usize;
                     let known = assigned[register].last() == Some(&block)
                         || exposed[register].last() == Some(&block);
                     if !known {
@@ -175,8 +250,8 @@ impl Registers {
                 if code[at].guard.is_some() {
                     continue;
                 }
-                for (register, _) in writes {
-                    let register = register as usize;
+                for write in writes {
+                    let register = write.register as usize;
                     if assigned[register].last() != Some(&block) {
                         assigned[register].push(block);
                     }

@@ -2,6 +2,7 @@
 
 use super::assignment::Registers;
 use super::buffer_map::BufferMap;
+use super::error::SourceLoc;
 use super::isa::Instr;
 use super::wgmma_registers::WgmmaRegisters;
 
@@ -36,4 +37,35 @@ pub(crate) struct Kernel {
     pub registers: Registers,
     /// The buffers of shared memory that each instruction may access, where the compiler says so.
     pub buffers: Option<BufferMap>,
+    /// Of a kernel at the tile level, where the compiler says so.
+    pub tiles: Option<Tiles>,
+}
+
+/// What is known of a kernel at the tile level.
+#[derive(Debug)]
+pub(crate) struct Tiles {
+    /// Of each instruction the statement that scatters by it, from 1, and 0 for others.
+    statements: Box<[u32]>,
+}
+
+impl Tiles {
+    /// Of a kernel that scatters at these positions.
+    pub fn new(scatters: &[SourceLoc], code: &[Instr]) -> Tiles {
+        let statement = |instr: &Instr| {
+            let source = instr.source.as_ref().filter(|_| instr.has_line)?;
+            let at = scatters.iter().position(|scatter| scatter == source)?;
+            Some(at as u32 + 1)
+        };
+        let statements = code.iter().map(|instr| statement(instr).unwrap_or(0));
+        Tiles {
+            statements: statements.collect(),
+        }
+    }
+
+    /// Whether two instructions store for one statement that scatters: of several elements for one place any one is left.
+    #[inline]
+    pub fn are_of_one_scatter(&self, a: u32, b: u32) -> bool {
+        let [a, b] = [a, b].map(|pc| self.statements[pc as usize]);
+        a == b && a != 0
+    }
 }

@@ -94,7 +94,7 @@ mod tests;
 mod wgmma_registers;
 
 pub use buffers::{SharedBuffer, SharedBuffers};
-pub use error::{Access, Act, ErrorKind, Location, Party, SimError, SourceLoc, Waiter};
+pub use error::{Access, Act, ErrorKind, Location, Origin, Party, SimError, SourceLoc, Waiter};
 pub use memory::Memory;
 pub use module::{Entry, Module, Param};
 pub use output::Output;

@@ -6,7 +6,8 @@ use super::buffer_map::BufferMap;
 use super::buffers::SharedBuffers;
 use super::entry::Variable;
 pub use super::entry::{Entry, Param};
-use super::error::{ErrorKind, SimError};
+use super::error::{ErrorKind, SimError, SourceLoc};
+use super::kernel::Tiles;
 use super::profile::Profile;
 use super::{Memory, Options, Space, Stats, exec};
 
@@ -51,6 +52,15 @@ impl Module {
         if let Some(entry) = self.entries.iter_mut().find(|e| e.name == entry) {
             let kernel = &mut entry.kernel;
             kernel.buffers = Some(BufferMap::new(buffers, &kernel.code));
+        }
+    }
+
+    /// Says that a kernel is of the tile level, and at which positions of the source it scatters: of several elements that one
+    /// such statement stores at one place any one is left, which is no race. A name that no kernel has is ignored.
+    pub fn set_tiles(&mut self, entry: &str, scatters: &[SourceLoc]) {
+        if let Some(entry) = self.entries.iter_mut().find(|e| e.name == entry) {
+            let kernel = &mut entry.kernel;
+            kernel.tiles = Some(Tiles::new(scatters, &kernel.code));
         }
     }
 

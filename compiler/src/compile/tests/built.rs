@@ -90,6 +90,7 @@ fn code(source: &Source) -> (String, Abi) {
     let mut abi = compiled.abi.clone().expect("PTX has an ABI");
     for kernel in &mut abi.kernels {
         kernel.smem = None;
+        kernel.tiles = None;
     }
     (lines.flat_map(|line| [line, "\n"]).collect(), abi)
 }

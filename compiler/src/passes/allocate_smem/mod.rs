@@ -126,10 +126,11 @@ fn what_fits(buffers: &[Buffer], limit: i64) -> String {
         .map(|buffer| buffer.bytes)
         .sum();
     match (limit - others) / (of_stages / stages).max(1) {
-        fit if fit < 1 => format!("{smaller}: not one of {stages} stages fits"),
-        1 => format!("{smaller}: of {stages} stages 1 fits"),
+        fit if fit < 1 => format!("{smaller}: there are {stages} stages, and not one fits"),
+        1 => format!("{smaller}: there are {stages} stages, of which 1 fits"),
+        // The compiler may have chosen how many there are.
         fit => format!(
-            "of {stages} stages {fit} fit: `pipeline({fit})` or `stages = {fit}`, or {smaller}"
+            "there are {stages} stages, of which {fit} fit: say `pipeline({fit})` or `stages = {fit}`, or {smaller}"
         ),
     }
 }

@@ -53,14 +53,25 @@ impl Interpreter<'_> {
         if function.params.len() != args.len() {
             return Err(count(args.len()));
         }
+        let arguments = args.iter().map(|arg| self.expr(&arg.value));
+        let arguments = arguments.collect::<Result<_, _>>()?;
+        self.apply_function(function, arguments, span)
+    }
+
+    /// Calls a function with as many arguments as it has parameters.
+    pub(super) fn apply_function(
+        &self,
+        function: &Function,
+        arguments: Vec<Value>,
+        span: Span,
+    ) -> Result<Value, Stop> {
         if self.calls.get() == MAX_CALLS {
             let limit = MAX_CALLS as u64;
             let unit = "nested calls";
             return Err(TestProblem::Budget { limit, unit }.at(span));
         }
         let mut scope = HashMap::new();
-        for (param, arg) in function.params.iter().zip(args) {
-            let value = self.expr(&arg.value)?;
+        for (param, value) in function.params.iter().zip(arguments) {
             let mutable = false;
             scope.insert(Arc::clone(&param.name.node), Variable { value, mutable });
         }

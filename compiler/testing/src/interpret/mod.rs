@@ -282,6 +282,10 @@ impl Names for Interpreter<'_> {
         self.expr(expr)
     }
 
+    fn apply(&self, function: &Function, arguments: Vec<Value>, span: Span) -> Result<Value, Stop> {
+        self.apply_function(function, arguments, span)
+    }
+
     fn closest(&self, name: &str, file: FileId) -> Option<String> {
         let scopes = self.scopes.borrow();
         let variables = scopes

@@ -152,6 +152,17 @@ mod tests {
         }
     }
 
+    /// A file of the library that defined a name of the language would change what programs mean that import it.
+    #[test]
+    fn the_library_hides_nothing() {
+        for (path, text) in crate::stdlib::FILES {
+            let names = text.lines().filter_map(crate::library::item_head);
+            for (_, name) in names {
+                assert!(!BY_NAME.contains_key(name), "{path} defines `{name}`");
+            }
+        }
+    }
+
     #[test]
     fn an_entry_is_documented_and_its_arguments_are_in_order() {
         for entry in all() {

@@ -132,6 +132,7 @@ impl Reader {
             block,
             smem_bytes,
             smem: None,
+            tiles: None,
             defines,
             candidates,
             tunable,

@@ -103,6 +103,7 @@ pub fn gemm() -> KernelAbi {
         smem_bytes: 65536,
         defines: [("bm".to_string(), "128".to_string())].into(),
         smem: None,
+        tiles: None,
         candidates: Default::default(),
         tunable: vec![],
         resources: None,

@@ -321,7 +321,6 @@ fn pack(form: &mut Form, ty: Ty, dst: Dst) -> Decoded<Op> {
     let count = form.vector_len();
     let element = element(form, ty, count)?;
     let srcs = form.src_vector(element, count)?;
-    form.reads_parts();
     let bits = element.bits();
     let lanes: LaneFn = Box::new(move |registers: &mut Registers, mask| {
         let mut packed = [0u64; WARP];

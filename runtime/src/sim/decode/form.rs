@@ -91,6 +91,10 @@ pub(super) struct Use<'a> {
     pub name: &'a str,
     pub register: Register,
     pub role: Role,
+    /// How many of its low bits take part.
+    pub bits: u32,
+    /// The number of the operand that names it.
+    pub operand: usize,
 }
 
 pub(super) type Decoded<T> = Result<T, ErrorKind>;
@@ -111,28 +115,34 @@ impl<'i, 'a> Form<'i, 'a> {
         std::mem::take(&mut self.registers)
     }
 
-    /// Takes note that the instruction reads a register.
-    pub fn reads(&mut self, name: &'a str, register: Register) {
+    /// Takes note that the instruction uses so many low bits of a register, or those that it has.
+    fn uses(&mut self, name: &'a str, register: Register, role: Role, bits: u32) {
         self.registers.push(Use {
             name,
             register,
-            role: Role::Read,
+            role,
+            bits: bits.min(register.bits()),
+            operand: self.operand.saturating_sub(1),
         });
     }
 
-    /// What is read so far are parts of a wider register.
-    pub fn reads_parts(&mut self) {
-        let reads = self.registers.iter_mut().filter(|r| r.role == Role::Read);
-        reads.for_each(|read| read.role = Role::Part);
+    /// Takes note that the instruction reads a register.
+    pub fn reads(&mut self, name: &'a str, register: Register) {
+        self.uses(name, register, Role::Read, register.bits());
     }
 
     /// Takes note that the instruction writes a register.
     pub fn writes(&mut self, name: &'a str, register: Register) {
-        self.registers.push(Use {
-            name,
-            register,
-            role: Role::Write,
-        });
+        self.uses(name, register, Role::Write, register.bits());
+    }
+
+    /// What is read by the operands of these numbers is passed on, and not used.
+    pub fn passes(&mut self, operands: std::ops::RangeInclusive<usize>, role: Role) {
+        for read in &mut self.registers {
+            if read.role == Role::Read && operands.contains(&read.operand) {
+                read.role = role;
+            }
+        }
     }
 
     /// The opcode with its modifiers.
@@ -255,11 +265,7 @@ impl<'i, 'a> Form<'i, 'a> {
     }
 
     fn check_width(&self, register: Register, ty: Ty, width: Width) -> Decoded<()> {
-        let found = match register {
-            Register::Word(bits, _) => bits,
-            Register::Wide(_) => 64,
-            Register::Pred(_) => 1,
-        };
+        let found = register.bits();
         let fits = match width {
             Width::Exact => found == ty.bits(),
             Width::AtLeast => found >= ty.bits() && (found == 1) == (ty == Ty::Pred),
@@ -311,7 +317,7 @@ impl<'i, 'a> Form<'i, 'a> {
             Symbol::Register(_) if offset != 0 => self.bad("a variable before the offset"),
             Symbol::Register(register) => {
                 self.check_width(register, ty, width)?;
-                self.reads(name, register);
+                self.uses(name, register, Role::Read, ty.bits());
                 match register {
                     Register::Word(_, slot) => Ok(Src::Word(slot)),
                     Register::Wide(slot) => Ok(Src::Wide(slot)),
@@ -423,11 +429,7 @@ impl<'i, 'a> Form<'i, 'a> {
             };
             match form.names.lookup(name)? {
                 Symbol::Register(register @ Register::Word(32, slot)) => {
-                    form.registers.push(Use {
-                        name,
-                        register,
-                        role,
-                    });
+                    form.uses(name, register, role, register.bits());
                     Ok(slot)
                 }
                 _ => form.bad(format!("a vector of {count} registers of 32 bits")),

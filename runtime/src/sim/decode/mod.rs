@@ -4,7 +4,7 @@
 //! names are used; the second decodes each instruction with [`form::Form`], in the file of its
 //! family:
 //! [`integer`], [`bits`], [`compare`], [`float`], [`convert`], [`memory`], [`bulk`], [`matrix`], [`control`],
-//! [`mbarrier`], [`tensormap`], [`warpgroup`].
+//! [`mbarrier`], [`tensormap`], [`warpgroup`]. [`undefined`] says which operands are passed on and not used.
 
 mod bits;
 mod bulk;
@@ -20,6 +20,7 @@ mod memory;
 mod names;
 mod order;
 mod tensormap;
+mod undefined;
 mod warpgroup;
 
 pub(super) use bulk::update_of_map;
@@ -410,7 +411,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             Some(guard) => match self.names.lookup(guard.register) {
                 Ok(Symbol::Register(register @ names::Register::Pred(slot))) => {
                     self.registers
-                        .add(guard.register, register.id(), Role::Guard);
+                        .add(guard.register, register.id(), Role::Guard, 1);
                     Some(Pred::Register {
                         slot,
                         negated: guard.negated,
@@ -430,10 +431,12 @@ impl<'m, 'a> Decoder<'m, 'a> {
         };
         let mut form = Form::new(instruction, &mut self.names);
         let decoded = operation(&mut form, instruction).and_then(|op| form.finish().map(|()| op));
+        undefined::mark(&mut form, instruction);
         let registers = form.take_registers();
         let op = decoded.map_err(|kind| located(kind, &self.source))?;
         for used in registers {
-            self.registers.add(used.name, used.register.id(), used.role);
+            self.registers
+                .add(used.name, used.register.id(), used.role, used.bits);
         }
         self.registers.end_instruction();
         self.code.push(Instr {
@@ -471,6 +474,7 @@ impl<'m, 'a> Decoder<'m, 'a> {
             code: self.code,
             registers: self.registers,
             buffers: None,
+            tiles: None,
             words: self.names.words as usize,
             wides: self.names.wides as usize,
             preds: self.names.preds as usize,

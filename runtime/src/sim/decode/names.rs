@@ -19,6 +19,15 @@ pub(super) enum Register {
 }
 
 impl Register {
+    /// How many bits it has.
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Register::Word(bits, _) => bits,
+            Register::Wide(_) => 64,
+            Register::Pred(_) => 1,
+        }
+    }
+
     /// The register without its width.
     pub(super) fn id(self) -> RegisterId {
         match self {

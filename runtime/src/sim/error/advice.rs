@@ -178,8 +178,9 @@ impl ErrorKind {
                 second,
                 in_flight,
                 space,
+                tiles,
                 ..
-            } => return Some(race_help(first, second, *in_flight, *space)),
+            } => return Some(race_help((first, second), *in_flight, *space, *tiles)),
             ErrorKind::PendingCopy { bulk: true, .. } => {
                 "wait for the phase of the copy's mbarrier with `mbarrier_wait(place, parity)`"
             }
@@ -307,7 +308,12 @@ fn place(party: &Party, text: String) -> Vec<(&SourceLoc, String)> {
         .collect()
 }
 
-fn race_help(first: &Party, second: &Party, in_flight: bool, space: Space) -> String {
+fn race_help(
+    (first, second): (&Party, &Party),
+    in_flight: bool,
+    space: Space,
+    tiles: bool,
+) -> String {
     let copies = |party: &Party| {
         matches!(
             party.act,
@@ -380,6 +386,14 @@ fn race_help(first: &Party, second: &Party, in_flight: bool, space: Space) -> St
         _ if copies(second) => {
             "the copy may overwrite what others still use: put a `barrier()` between their last use and \
              the copy"
+        }
+        _ if tiles && first.source == second.source => {
+            "elements of a tile lie at one place of the tensor, and are stored in any order: give each a place of its own, or \
+             combine them, as by `atomic_add(x.tile(…), v)`"
+        }
+        _ if tiles => {
+            "the compiler orders what the statements of a kernel of tiles do in a block, and has missed these two: that is a \
+             mistake of the compiler, please report it"
         }
         _ if acts == [Act::Write; 2] && first.ptx_line == second.ptx_line => {
             "threads write the same element in one statement: give each thread elements of its own, let one thread write, or \

@@ -4,6 +4,17 @@ use super::{Access, Act, OpenPhase, Party, Waiter};
 use crate::sim::Space;
 use crate::sim::buffers::SharedBuffer;
 
+/// Where undefined bits of a register come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// A register that nothing has written.
+    pub register: String,
+    /// The first of the bits that are used.
+    pub first: u32,
+    /// The last one.
+    pub last: u32,
+}
+
 /// What is wrong, as data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -152,11 +163,13 @@ pub enum ErrorKind {
         /// ` (in …)` with the object, or empty.
         object: String,
     },
-    /// A read of a register that its thread has not written.
-    #[error("read of uninitialised register `{register}`: nothing has written it")]
+    /// A use of a register that its thread has not written, or of bits that come from such a register.
+    #[error("{}", unassigned_text(.register, .origin.as_ref()))]
     UnassignedRegister {
         /// The register's name.
         register: String,
+        /// Where its bits come from, if it is not the one that nothing has written.
+        origin: Option<Origin>,
     },
     /// An access to bytes that a `cp.async` or a bulk copy in flight will write.
     #[error("{}", pending_text(*.access, *.address, *.size, *.bulk))]
@@ -195,6 +208,8 @@ pub enum ErrorKind {
         second: Box<Party>,
         /// Whether the first is a `cp.async` that its thread has not waited for.
         in_flight: bool,
+        /// Whether the kernel is of the tile level, where the compiler puts the barriers.
+        tiles: bool,
     },
     /// A thread ends, and copies that it started may still be under way.
     #[error("exit with {} in flight: {}", in_flight_text(.copy.act), if *.committed { "its group is never waited for" } else { "it is in no committed group, and never waited for" })]
@@ -483,6 +498,20 @@ fn outside_text(
         }) => format!("{text}; it hits `{name}`"),
         Some(_) => format!("{text}; it hits another buffer"),
         None => text,
+    }
+}
+
+fn unassigned_text(register: &str, origin: Option<&Origin>) -> String {
+    match origin {
+        None => format!("read of uninitialised register `{register}`: nothing has written it"),
+        Some(Origin {
+            register: unwritten,
+            first,
+            last,
+        }) => format!(
+            "use of uninitialised bits {first} to {last} of register `{register}`: they come from \
+             `{unwritten}`, which nothing has written"
+        ),
     }
 }
 

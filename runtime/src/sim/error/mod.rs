@@ -12,7 +12,7 @@ mod party;
 
 use std::fmt;
 
-pub use kind::ErrorKind;
+pub use kind::{ErrorKind, Origin};
 pub(super) use party::OpenPhase;
 pub use party::{Act, Party, Waiter};
 

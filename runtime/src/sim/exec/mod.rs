@@ -15,6 +15,7 @@
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
 //! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory. [`register_pool`]:
 //!   `setmaxnreg`. [`wgmma_registers`]: when its registers may be used.
+//! - [`undefined`]: bits of registers that nothing has written.
 //!
 //! A CTA owns the state of all of these; a file has the state of its own and what the CTA does with it. So these files know
 //! `cta`, and `cta` knows them, on purpose: together they are one machine.
@@ -43,6 +44,7 @@ mod schedule;
 mod shared;
 mod tensor;
 mod touch;
+mod undefined;
 mod warp;
 mod warpgroup;
 mod wgmma_registers;

@@ -94,7 +94,7 @@ impl Cta<'_> {
         }
         let code = &self.launch.kernel.code;
         if let Some(races) = &mut self.races
-            && let Err(meeting) = races.touch(touch, self.actor)
+            && let Err(meeting) = races.touch(touch, self.actor, self.launch.kernel.tiles.as_ref())
             && races.is_new((meeting.other.pc, self.actor.pc), |pc| first_of(code, pc))
         {
             // The run goes on, to find what else there is.
@@ -216,6 +216,7 @@ impl Cta<'_> {
             first: Box::new(first),
             second: Box::new(second),
             in_flight: other.in_flight,
+            tiles: self.launch.kernel.tiles.is_some(),
         };
         let Actor { warp, pc } = self.actor;
         self.locate(Fault::new(kind, lane).at(warp, pc))

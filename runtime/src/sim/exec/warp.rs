@@ -4,10 +4,10 @@ use super::cta::Cta;
 use super::in_flight::InFlight;
 use super::race::Actor;
 use super::shared::Bytes;
+use super::undefined::Undefined;
 use super::wgmma_registers::Uses;
 use super::{Fault, Launch};
 use crate::sim::Space;
-use crate::sim::assignment::{Role, Tracked};
 use crate::sim::error::ErrorKind;
 use crate::sim::isa::{Collective, Hint, Instr, Op};
 use crate::sim::lane::{Registers, Specials, WARP, Wides, lanes};
@@ -46,8 +46,8 @@ pub(crate) enum Wait {
 pub(crate) struct Warp {
     pub index: u32,
     pub registers: Registers,
-    /// Lanes in which each register that is tracked has been written.
-    pub assigned: Vec<u32>,
+    /// Bits of tracked registers that nothing has written.
+    pub undefined: Undefined,
     /// Never two ready groups at one instruction.
     pub groups: Vec<Group>,
     /// Lanes that exist.
@@ -106,7 +106,7 @@ impl Warp {
                 specials: Specials::default(),
                 variables: launch.variables.clone(),
             },
-            assigned: Vec::new(),
+            undefined: Undefined::default(),
             groups: Vec::new(),
             present: 0,
             live: 0,
@@ -145,7 +145,7 @@ impl Warp {
         self.registers.wides.fill([0; WARP]);
         self.registers.preds.fill(0);
         self.registers.carry = 0;
-        self.assigned.clear();
+        self.undefined.clear();
         let missing = (first + WARP as u32).saturating_sub(threads);
         self.present = u32::MAX >> missing;
         self.live = self.present;
@@ -242,7 +242,7 @@ impl Warp {
         cta.stats.thread_instructions += u64::from(mask.count_ones());
         self.registers.specials.clock += 1;
         if let Some(tracked) = cta.tracked {
-            self.check_assigned(tracked, group, mask)
+            self.check_defined(tracked, instr, group, mask)
                 .map_err(|fault| fault.at(self.index, group.pc))?;
         }
         if let (Some(registers), 1..) = (cta.wgmma_registers, mask) {
@@ -255,28 +255,6 @@ impl Warp {
                 .execute(instr, group, mask, cta)
                 .map_err(|fault| fault.at(self.index, group.pc)),
         }
-    }
-
-    /// What an instruction reads must have been written; `mask` are the lanes where its guard holds.
-    fn check_assigned(&mut self, tracked: &Tracked, group: Group, mask: u32) -> Result<(), Fault> {
-        self.assigned.resize(tracked.names.len(), 0);
-        for &(register, role) in tracked.uses(group.pc) {
-            let assigned = &mut self.assigned[register as usize];
-            let unassigned = match role {
-                Role::Guard => group.mask & !*assigned,
-                Role::Read | Role::Part => mask & !*assigned,
-                Role::Write => {
-                    *assigned |= mask;
-                    continue;
-                }
-            };
-            if unassigned != 0 {
-                let register = tracked.names[register as usize].clone();
-                let kind = ErrorKind::UnassignedRegister { register };
-                return Err(Fault::new(kind, unassigned.trailing_zeros()));
-            }
-        }
-        Ok(())
     }
 
     fn apply(&mut self, current: usize, next: Next) {
@@ -524,6 +502,10 @@ impl Warp {
                     for set in sets {
                         if let (Collective::Barrier, Some(races)) = (kind, &mut cta.races) {
                             races.meet(self.index, set);
+                        }
+                        let (tracked, pc) = (cta.tracked, group.pc);
+                        if let (Collective::Shuffle { .. }, Some(tracked)) = (kind, tracked) {
+                            self.shuffle_undefined(tracked, &cta.schedule, *kind, pc, set);
                         }
                         let lost = self.collective(&cta.schedule, *kind, set);
                         if let (true, Some(lost)) = (cta.launch.options.checks, lost) {

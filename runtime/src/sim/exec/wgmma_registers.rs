@@ -7,7 +7,7 @@
 use super::cta::Cta;
 use super::warp::Warp;
 use super::{Fault, fault_at};
-use crate::sim::assignment::Role;
+use crate::sim::assignment::{RegisterUse, Role};
 use crate::sim::error::{Access, Act, ErrorKind, Party};
 use crate::sim::isa::{MmaAccumulator, Op, WarpgroupOp};
 use crate::sim::lane::WARP;
@@ -100,13 +100,13 @@ impl Warp {
         &mut self,
         cta: &Cta<'_>,
         registers: &WgmmaRegisters,
-        uses: &[(u32, Role)],
+        uses: &[RegisterUse],
     ) -> Result<(), Fault> {
         let count = registers.tracked.names.len();
         self.wgmma_uses.others.resize(count, None);
-        for &(register, role) in uses {
+        for &RegisterUse { register, role, .. } in uses {
             let access = match role {
-                Role::Guard | Role::Read | Role::Part => Access::Read,
+                Role::Guard | Role::Read | Role::Bits | Role::Elements(_) => Access::Read,
                 Role::Write => Access::Write,
             };
             if let Some(product) = self.wgmma_uses.in_flight(register) {

@@ -8,7 +8,7 @@ fn unassigned(body: &str) -> Option<(String, u32)> {
     let error = run(body, 32).err()?;
     let thread = error.location.as_ref().unwrap().thread.unwrap()[0];
     match error.kind {
-        ErrorKind::UnassignedRegister { register } => Some((register, thread)),
+        ErrorKind::UnassignedRegister { register, .. } => Some((register, thread)),
         other => panic!("{body}: {other}"),
     }
 }
@@ -21,11 +21,11 @@ fn found(register: &str, lane: u32) -> Option<(String, u32)> {
 fn operands_guards_and_addresses_are_read() {
     for (body, register) in [
         ("add.u32 %r10, %r11, 1;", "%r11"),
-        (
-            "@!%p5 mov.u32 %r11, 1;\nmov.b64 %rd10, {%r90, %r11};",
-            "%r11",
-        ),
         ("ld.global.b32 %r10, [%rd10];", "%rd10"),
+        (
+            ".local .align 4 .b8 depot[4];\nst.local.b32 [depot], %r10;",
+            "%r10",
+        ),
         ("st.global.b32 [%rd5], %r10;", "%r10"),
         ("st.global.v2.b32 [%rd90], {%r90, %r10};", "%r10"),
         ("@%p9 mov.u32 %r10, 1;", "%p9"),
@@ -51,8 +51,6 @@ fn what_an_instruction_writes_is_written() {
         "setp.eq.u32 %p8|%p9, %r90, 1;\n@%p8 bra next;\nnext:\n@%p9 bra end;\nend:",
         "shfl.sync.idx.b32 %r10|%p8, %r90, 0, 31, -1;\nselp.b32 %r10, %r10, 0, %p8;",
         "mov.b64 {%r10, %r11}, %rd90;\nadd.u32 %r10, %r10, %r11;",
-        // A part that no instruction writes is of no use.
-        "mov.b64 %rd10, {%r90, %r11};",
         "vote.sync.ballot.b32 %r10, %p5, -1;\nmov.u32 %r11, %r10;",
         "bar.red.and.pred %p8, 0, %p5;\n@%p8 mov.u32 %r10, 1;",
     ] {
@@ -93,6 +91,134 @@ fn a_loop_may_write_what_it_reads_in_the_next_round() {
     };
     assert_eq!(unassigned(&body("")), found("%r10", 0));
     assert_eq!(unassigned(&body("mov.u32 %r13, 0;")), None);
+}
+
+/// A body that puts a byte at a time into a word that nothing has written, and what follows.
+fn packed(bytes: u32, then: &str) -> String {
+    let insert = |i: u32| format!("bfi.b32 %r10, %r90, %r10, {}, 8;\n", 8 * i);
+    let inserted: String = (0..bytes).map(insert).collect();
+    format!("prmt.b32 %r10, %r11, %r12, 0x3340U;\n{inserted}{then}")
+}
+
+#[test]
+fn undefined_bits_are_passed_on_and_reported_where_they_are_used() {
+    assert_eq!(unassigned(&packed(4, "add.u32 %r13, %r10, 1;")), None);
+    let used = packed(3, "add.u32 %r13, %r10, 1;");
+    assert_eq!(unassigned(&used), found("%r10", 0));
+    for (what, then, used) in [
+        (
+            "bits that a mask leaves",
+            "and.b32 %r13, %r10, 0xff0000;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "bits that it does not",
+            "and.b32 %r13, %r10, 0xff000000;\nst.global.b32 [%rd5], %r13;",
+            Some("%r13"),
+        ),
+        (
+            "ones over them",
+            "or.b32 %r13, %r10, 0xff000000;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "a shift out",
+            "shl.b32 %r13, %r10, 8;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "a shift down",
+            "shr.u32 %r13, %r10, 24;\nst.global.b32 [%rd5], %r13;",
+            Some("%r13"),
+        ),
+        (
+            "another half",
+            "mov.b32 {%rs10, %rs11}, %r10;\ncvt.u32.u16 %r13, %rs10;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "its half",
+            "mov.b32 {%rs10, %rs11}, %r10;\ncvt.u32.u16 %r13, %rs11;\nst.global.b32 [%rd5], %r13;",
+            Some("%r13"),
+        ),
+        (
+            "a narrow store",
+            "cvt.u16.u32 %rs10, %r10;\nst.global.b8 [%rd5], %rs10;",
+            None,
+        ),
+        (
+            "a field",
+            "bfe.u32 %r13, %r10, 8, 16;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "a field with its sign",
+            "bfe.s32 %r13, %r10, 16, 9;\nst.global.b32 [%rd5], %r13;",
+            Some("%r13"),
+        ),
+        (
+            "a word of two",
+            "mov.b64 %rd10, {%r90, %r10};\ncvt.u32.u64 %r13, %rd10;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "the other choice",
+            "selp.b32 %r13, %r90, %r10, %p5;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "an address",
+            "mov.b32 %r13, %r10;\nld.shared.b32 %r14, [%r13];",
+            Some("%r13"),
+        ),
+        (
+            "with itself",
+            "xor.b32 %r13, %r10, %r10;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+        (
+            "by other lanes",
+            "shfl.sync.bfly.b32 %r10, %r10, 1, 31, -1;\nshr.u32 %r13, %r10, 8;\nst.global.b32 [%rd5], %r13;",
+            Some("%r13"),
+        ),
+        (
+            "what is put aside",
+            ".local .align 4 .b8 depot[4];\nst.local.b32 [depot], %r10;",
+            None,
+        ),
+        (
+            "a half of a sum",
+            "add.rn.f16x2 %r13, %r10, %r90;\ncvt.u16.u32 %rs10, %r13;\nst.global.b16 [%rd5], %rs10;",
+            None,
+        ),
+        (
+            "the other half of a sum",
+            "add.rn.f16x2 %r13, %r10, %r90;\nst.global.b32 [%rd5], %r13;",
+            Some("%r13"),
+        ),
+        (
+            "two of four conversions",
+            "cvt.u16.u32 %rs10, %r10;\ncvt.rn.f16x2.e4m3x2 %r13, %rs10;\nst.global.b32 [%rd5], %r13;",
+            None,
+        ),
+    ] {
+        let setup = "mov.pred %p5, 1;\n";
+        let body = format!("{setup}{}", packed(3, then));
+        assert_eq!(
+            unassigned(&body),
+            used.and_then(|used| found(used, 0)),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_use_says_where_its_bits_come_from() {
+    let error = run(&packed(3, "st.global.b32 [%rd5], %r10;"), 32).unwrap_err();
+    assert_eq!(
+        error.kind.to_string(),
+        "use of uninitialised bits 24 to 31 of register `%r10`: they come from `%r11`, which nothing has written"
+    );
 }
 
 #[test]

@@ -34,6 +34,11 @@ pub trait Names {
     /// # Errors
     /// What is wrong with it.
     fn scalar(&self, expr: &Expr) -> Result<Value, Stop>;
+    /// Calls a function with these arguments, as many as it has parameters.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn apply(&self, function: &Function, arguments: Vec<Value>, span: Span) -> Result<Value, Stop>;
     /// The known name that is most like an unknown one, if one is like it at all.
     fn closest(&self, name: &str, file: FileId) -> Option<String>;
     /// The error of a name that nothing has.

@@ -124,6 +124,7 @@ impl Lowerer<'_> {
         }
         let mut lets = Vec::new();
         let mut bound = Vec::new();
+        let statement = statement_of(&function.body);
         for (param, arg) in function.params.iter().zip(args) {
             let binding = match self.whole_tensor(&arg.value)? {
                 Some(value) => Binding::Value(value),
@@ -133,6 +134,17 @@ impl Lowerer<'_> {
                 }
             };
             bound.push((Arc::clone(&param.name.node), binding));
+        }
+        if let Some(statement) = statement {
+            let known = bound.into_iter().map(|(_, binding)| match binding {
+                Binding::Value(value) => Some(value),
+                Binding::Variable(_) | Binding::Slot { .. } => None,
+            });
+            let Some(known) = known.collect::<Option<Vec<Value>>>() else {
+                return Err(TestProblem::OfIndex.at(statement));
+            };
+            let value = self.names.apply(function, known, span)?;
+            return self.bound(Binding::Value(value), span);
         }
         let bottom = self.scopes.len();
         self.hidden.push(bottom);
@@ -389,12 +401,7 @@ impl Lowerer<'_> {
                     self.scopes.extend(bound);
                 }
                 StmtKind::Return(Some(value)) => return self.expr(value),
-                _ => {
-                    return Err(TestProblem::NotHere {
-                        what: "this statement in index notation",
-                    }
-                    .at(stmt.span));
-                }
+                _ => return Err(TestProblem::OfIndex.at(stmt.span)),
             }
         }
         match &block.value {
@@ -404,5 +411,29 @@ impl Lowerer<'_> {
             }
             .at(block.span)),
         }
+    }
+}
+
+/// The first statement of a body that is no part of an expression: a loop, an assignment, a return on one path alone.
+fn statement_of(block: &Block) -> Option<Span> {
+    let statements = block.stmts.iter().find_map(|stmt| match &stmt.kind {
+        StmtKind::Let(parts) => statement_in(&parts.value),
+        StmtKind::Return(Some(value)) => statement_in(value),
+        _ => Some(stmt.span),
+    });
+    statements.or_else(|| block.value.as_ref().and_then(statement_in))
+}
+
+fn statement_in(value: &Expr) -> Option<Span> {
+    match &*value.kind {
+        ExprKind::Block(block) => statement_of(block),
+        ExprKind::If(parts) => {
+            let otherwise = parts.otherwise.as_ref();
+            statement_of(&parts.then).or_else(|| match otherwise? {
+                ElseBranch::Block(block) => statement_of(block),
+                ElseBranch::If(expr) => statement_in(expr),
+            })
+        }
+        _ => None,
     }
 }

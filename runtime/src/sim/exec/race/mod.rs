@@ -4,7 +4,7 @@
 //! and here, where an access is compared with those before it.
 //!
 //! The check follows FastTrack (Flanagan and Freund, 2009), extended by accesses that need no order (morally
-//! strong ones, and stores of one value by one instruction): an access is forgotten for a later one that is
+//! strong ones, stores of one value by one instruction, and those of one scatter): an access is forgotten for a later one that is
 //! ordered after it and subsumes it. What it reports
 //! is a race of the run at hand, whichever order the simulator happened to choose; a race in a
 //! branch that was not taken is not seen. Clusters run one after another while it is on, the CTAs of one together.
@@ -25,6 +25,7 @@ use super::touch::Touch;
 use crate::sim::Space;
 use crate::sim::error::{Act, SimError};
 use crate::sim::isa::{BASE, Order, Proxy, ProxyFence, Scope};
+use crate::sim::kernel::Tiles;
 use crate::sim::lane::{WARP, Wides, lanes};
 
 /// Pages of global memory that are remembered at most: 2 GiB of marks, for 256 MiB of memory.
@@ -136,7 +137,12 @@ impl Races {
 
     /// Compares an access with those before it, and remembers it. `changed` has the lanes that
     /// wrote another value than was there.
-    pub fn touch(&mut self, touch: &Touch<'_>, actor: Actor) -> Result<(), Meeting> {
+    pub fn touch(
+        &mut self,
+        touch: &Touch<'_>,
+        actor: Actor,
+        tiles: Option<&Tiles>,
+    ) -> Result<(), Meeting> {
         let clock = match touch.act {
             Act::CopyRead
             | Act::CopyWrite
@@ -197,6 +203,7 @@ impl Races {
                 thread,
                 space: touch.space,
                 address,
+                tiles,
             };
             for (i, cell) in cells.iter_mut().enumerate() {
                 let met = match writes {
@@ -490,6 +497,7 @@ struct Access<'c> {
     thread: u32,
     space: Space,
     address: u64,
+    tiles: Option<&'c Tiles>,
 }
 
 impl Access<'_> {
@@ -536,8 +544,14 @@ impl Access<'_> {
     /// was there.
     #[inline]
     fn write(&self, cell: &mut Cell, lists: &mut Lists, changed: bool) -> Option<(Mark, bool)> {
-        // Several threads may store one value with one instruction, as to set a flag.
-        let same = |write: &Mark| !changed && write.pc() == self.mark.pc();
+        // Several threads may store one value with one instruction, as to set a flag, and any by one scatter of tiles.
+        let same = |write: &Mark| {
+            let (a, b) = (write.pc(), self.mark.pc());
+            !changed && a == b
+                || self
+                    .tiles
+                    .is_some_and(|tiles| tiles.are_of_one_scatter(a, b))
+        };
         let races = |write: &Mark| !same(write) && self.races_with(write);
         if let Some(write) = cell.find_write(lists, races) {
             return Some((self.unordered_part(write), false));

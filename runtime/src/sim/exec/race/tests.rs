@@ -44,7 +44,7 @@ fn touch_in(
         changed: u32::MAX,
     };
     let warp = thread / 32;
-    races.touch(&touch, Actor { warp, pc }).is_ok()
+    races.touch(&touch, Actor { warp, pc }, None).is_ok()
 }
 
 const FENCE: ProxyFence = ProxyFence {
@@ -200,7 +200,7 @@ fn a_cluster_scope_orders_the_cluster_alone() {
                 mask: 1,
                 changed: u32::MAX,
             };
-            let _ = races.touch(&touch, Actor { warp: 0, pc });
+            let _ = races.touch(&touch, Actor { warp: 0, pc }, None);
         };
         assert!(touch(&mut races, 0, 1, GLOBAL, Act::Write, Proxy::Generic));
         flag(&mut races, 2, Act::Write);

@@ -252,6 +252,12 @@ impl Clocks {
     ) -> bool {
         let thread = self.thread(thread);
         let known = &self.known[thread];
+        if mark.clock >= BY_BARRIER {
+            // What has arrived is there for the whole cluster, whichever proxy uses it; who tells of it may have a narrower scope.
+            let told = known.reads.as_ref();
+            return self.is_phase_known(mark, &known.view)
+                || told.is_some_and(|told| self.is_phase_known(mark, told));
+        }
         if mark.is_of_another_proxy(next) {
             let crossed = match (next.proxy(), space) {
                 (Proxy::TensorMap, _) => known.acquired_map(address),
@@ -259,12 +265,6 @@ impl Clocks {
                 (Proxy::Generic | Proxy::Async, _) => known.crossed[0].as_deref(),
             };
             return crossed.is_some_and(|crossed| self.is_before_across(mark, crossed));
-        }
-        if mark.clock >= BY_BARRIER {
-            // What has arrived is there for the whole cluster; who tells of it may have a narrower scope.
-            let told = known.reads.as_ref();
-            return self.is_phase_known(mark, &known.view)
-                || told.is_some_and(|told| self.is_phase_known(mark, told));
         }
         let rank = mark.cta.wrapping_sub(self.first);
         let warp = if rank == self.rank {
@@ -338,7 +338,7 @@ impl Clocks {
         let first = (rank * self.shape.warps + mark.warp()) as usize * WARP;
         lanes(mark.lanes).all(|lane| {
             let clock = crossed.own.get(first + lane);
-            clock.is_some_and(|&clock| mark.clock < BY_BARRIER && clock >= mark.clock)
+            clock.is_some_and(|&clock| clock >= mark.clock)
         })
     }
 
