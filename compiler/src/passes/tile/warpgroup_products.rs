@@ -5,8 +5,10 @@
 //! registers, its transpose goes to shared memory, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
 use super::computed_operand::{buffer_of_computed, is_prologue, is_turned};
 use super::gathers::GatheredTile;
+use super::held_factor::{HeldFactor, waits_for_memory};
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
+use super::multicast;
 use super::pingpong;
 use super::registers::for_bits;
 use super::slices;
@@ -15,6 +17,7 @@ use super::tensor_box::TensorBox;
 use super::transpose_loads::store_transposed;
 use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
+use super::word_loads::is_of_words;
 use crate::passes::control_flow::in_loop;
 use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, uses};
 use crate::passes::kernel_abi::min_blocks;
@@ -84,6 +87,13 @@ impl<'c> Choice<'c> {
     ) -> Result<Self, Option<String>> {
         if !target.has(Feature::Wgmma) || !target.has(Feature::Tma) {
             return Err(None);
+        }
+        let turns_words =
+            |dot: &IrOp<'c>| HeldFactor::of(*dot).is_some_and(|held| is_of_words(&held));
+        let few = dots.iter().all(|dot| waits_for_memory(*dot));
+        if few && dots.iter().any(turns_words) && multicast::asked(function, target).is_none() {
+            let why = "of few rows or columns, `ldmatrix` turns words of bytes that lie across, which no `wgmma` does";
+            return Err(Some(why.into()));
         }
         Choice::for_target(function, dots, target).map_err(Some)
     }

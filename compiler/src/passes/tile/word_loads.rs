@@ -20,14 +20,19 @@ use melior::ir::{ValueLike, operation::OperationLike};
 /// The words.
 const WORD: Elem = Elem::I16;
 
-/// Loads what such a factor is computed of as words, all of it or nothing, where instructions multiply elements of the size of a word.
-pub(super) fn load_words<'c>(context: &'c Context, held: &HeldFactor<'c>) {
+/// Whether such a factor can be loaded as words, all that it is computed of: instructions multiply elements of the size of a word.
+pub(super) fn is_of_words(held: &HeldFactor) -> bool {
     let mut bytes = held.loads.iter().map(|load| bytes_along(*load));
     let of_words = |bytes: Option<TileType>| {
         // Rows of the factor that a thread has at least.
         bytes.is_some_and(|bytes| held.rows % (GROUPS * 2 * held.size / bytes.size()) == 0)
     };
-    if held.multiplied == WORD.bits() && bytes.all(of_words) {
+    held.across && held.multiplied == WORD.bits() && bytes.all(of_words)
+}
+
+/// Loads what such a factor is computed of as words, if it can be.
+pub(super) fn load_words<'c>(context: &'c Context, held: &HeldFactor<'c>) {
+    if is_of_words(held) {
         let loads = held.loads.iter().filter_map(|load| tile::Load::of(*load));
         loads.for_each(|load| load_as_words(context, load).unwrap_or_default());
     }
