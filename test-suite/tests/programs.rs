@@ -309,20 +309,26 @@ fn code(ptx: &str) -> String {
             .iter()
             .all(|start| !line.starts_with(start))
     });
-    lines.map(|line| without_smem(line) + "\n").collect()
+    lines.map(|line| without_places(line) + "\n").collect()
 }
 
-/// A line of the ABI without its map of shared memory, which names places in the source.
-fn without_smem(line: &str) -> String {
-    let Some((before, map)) = line.split_once(",\"smem\":{") else {
+/// A line of the ABI without what names places in the source: its map of shared memory, and what tiles leave open.
+fn without_places(line: &str) -> String {
+    let parts = [",\"smem\":{", ",\"tiles\":{"].into_iter();
+    parts.fold(line.to_owned(), |line, start| without_object(&line, start))
+}
+
+/// A line of JSON without the object that begins so.
+fn without_object(line: &str, start: &str) -> String {
+    let Some((before, object)) = line.split_once(start) else {
         return line.to_owned();
     };
     let mut depth = 1;
-    let end = map.find(|c| {
+    let end = object.find(|c| {
         depth += i32::from(c == '{') - i32::from(c == '}');
         depth == 0
     });
-    format!("{before}{}", &map[end.map_or(0, |end| end + 1)..])
+    format!("{before}{}", &object[end.map_or(0, |end| end + 1)..])
 }
 
 /// The examples at the top, as sources.
