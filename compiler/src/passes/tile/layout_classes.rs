@@ -10,7 +10,7 @@ use cutec_dialects::ops::tile;
 use cutec_dialects::tile::{TileOp, TileType};
 use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The tiles of a kernel, in classes that share one layout.
 pub(super) struct LayoutClasses<'c> {
@@ -50,6 +50,13 @@ impl<'c> LayoutClasses<'c> {
             at = self.parent[at];
         }
         Some(at)
+    }
+
+    /// The classes of what some products multiply.
+    pub fn of_factors(&self, dots: impl Iterator<Item = IrOp<'c>>) -> HashSet<usize> {
+        let factors = dots.filter_map(|dot| Some(tile::Dot::of(dot)?.factors()));
+        let classes = factors.flatten().filter_map(|factor| self.class(factor));
+        classes.collect()
     }
 
     fn add(&mut self, op: IrOp<'c>) -> Result<(), String> {

@@ -16,7 +16,7 @@ use super::raster::lower;
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
-use super::word_loads;
+use super::word_loads::load_words;
 use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
@@ -36,7 +36,6 @@ use cutec_layout::tv::Operand;
 use cutec_layout::{Layout, Tiler};
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::HashSet;
 
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
@@ -348,7 +347,7 @@ fn select<'c>(
     let are_along_k = |product: &Product<'c>, factor: usize| {
         alike(product).all(|product| is_along_k(product.dot, factor))
     };
-    let factors = classes_of_factors(&classes, products.iter().map(|product| product.dot));
+    let factors = classes.of_factors(products.iter().map(|product| product.dot));
     for (product, split) in products.iter().zip(splits) {
         let (Some([rows, columns]), None) = (split, product.pinned) else {
             continue;
@@ -405,47 +404,6 @@ fn select<'c>(
         set_attribute(product.dot, "mma", ir.type_attr(ir.val_type(&tiled)));
     }
     Ok(threads)
-}
-
-/// Loads factors that warps hold, and whose rows lie across memory, as words where `ldmatrix` turns these.
-fn load_words<'c>(
-    context: &'c Context,
-    function: IrOp<'c>,
-    dots: &[IrOp<'c>],
-) -> Result<(), (IrOp<'c>, String)> {
-    let held = |dot: &IrOp<'c>| {
-        let of = tile::Dot::of(*dot).filter(|_| dot.attribute("mma").is_err())?;
-        let [a, c] = [of.a(), of.c()].map(|tile| tile_type(tile).ok());
-        let (_, slices) = slices::extents_of_product(&a?, &c?);
-        Some((
-            of,
-            HeldFactor::of(*dot).filter(|held| slices == 1 && held.across)?,
-        ))
-    };
-    let mut held = dots.iter().filter_map(held).peekable();
-    if held.peek().is_none() {
-        return Ok(());
-    }
-    let classes = LayoutClasses::of(function)?;
-    let factors = classes_of_factors(&classes, dots.iter().copied());
-    for (dot, held) in held {
-        // Sums that are a factor are wanted as that has them.
-        let sums = classes.class(dot.result());
-        if !sums.is_some_and(|sums| factors.contains(&sums)) {
-            word_loads::load_words(context, &held);
-        }
-    }
-    Ok(())
-}
-
-/// The classes of what products multiply.
-fn classes_of_factors<'c>(
-    classes: &LayoutClasses<'c>,
-    dots: impl Iterator<Item = IrOp<'c>>,
-) -> HashSet<usize> {
-    let factors = dots.filter_map(|dot| Some(tile::Dot::of(dot)?.factors()));
-    let factors = factors.flatten();
-    factors.filter_map(|factor| classes.class(factor)).collect()
 }
 
 /// Whether so many atoms side by side divide a product.

@@ -5,8 +5,9 @@
 use super::coordinate::Coordinate;
 use super::emits::cute;
 use super::held_factor::HeldFactor;
+use super::layout_classes::LayoutClasses;
 use super::order_of_rows::GROUPS;
-use super::types::{fast_axis, tile_of, view_of};
+use super::types::{Failed, fast_axis, tile_of, view_of};
 use crate::passes::ir_utils::{clone, erase, replace_all_uses, set_operand, users};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
@@ -30,12 +31,37 @@ pub(super) fn is_of_words(held: &HeldFactor) -> bool {
     held.across && held.multiplied == WORD.bits() && bytes.all(of_words)
 }
 
-/// Loads what such a factor is computed of as words, if it can be.
-pub(super) fn load_words<'c>(context: &'c Context, held: &HeldFactor<'c>) {
-    if is_of_words(held) {
-        let loads = held.loads.iter().filter_map(|load| tile::Load::of(*load));
-        loads.for_each(|load| load_as_words(context, load).unwrap_or_default());
+/// Loads what such factors of products are computed of as words.
+pub(super) fn load_words<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    dots: &[IrOp<'c>],
+) -> Result<(), Failed<'c>> {
+    let held = |dot: &IrOp<'c>| {
+        let is_whole = dot.attribute("mma").is_err() && !is_of_slices(*dot);
+        let held = HeldFactor::of(*dot).filter(|held| is_whole && is_of_words(held));
+        Some((*dot, held?))
+    };
+    let mut held = dots.iter().filter_map(held).peekable();
+    if held.peek().is_none() {
+        return Ok(());
     }
+    let classes = LayoutClasses::of(function)?;
+    let factors = classes.of_factors(dots.iter().copied());
+    for (dot, held) in held {
+        // Sums that are a factor are wanted as that has them.
+        let sums = classes.class(result_of(dot, 0));
+        if !sums.is_some_and(|sums| factors.contains(&sums)) {
+            let loads = held.loads.iter().filter_map(|load| tile::Load::of(*load));
+            loads.for_each(|load| load_as_words(context, load).unwrap_or_default());
+        }
+    }
+    Ok(())
+}
+
+/// Whether a product gives one of each slice of k.
+fn is_of_slices(dot: IrOp) -> bool {
+    tile_of(dot, result_of(dot, 0)).is_ok_and(|sums| sums.shape.len() > 2)
 }
 
 /// The tile of bytes that a load gives as it lies, with an even number of bytes in a row.
