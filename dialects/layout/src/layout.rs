@@ -97,6 +97,13 @@ impl Layout {
         }
     }
 
+    /// A layout of modes that are integers, each an extent and a stride.
+    #[must_use]
+    pub fn of_modes(modes: impl IntoIterator<Item = (i64, i64)>) -> Layout {
+        let modes = modes.into_iter();
+        Layout::concat(modes.map(|(extent, stride)| Layout::scalar(extent, stride)))
+    }
+
     /// The shape.
     pub fn shape(&self) -> &IntTuple {
         &self.shape

@@ -96,8 +96,7 @@ impl<'c> HeldFactor<'c> {
             (PARTS, of_register),
             (steps, own),
         ];
-        let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
-        Tiler::Layout(Layout::concat(modes))
+        Tiler::Layout(Layout::of_modes(modes))
     }
 }
 

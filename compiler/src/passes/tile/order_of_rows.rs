@@ -2,9 +2,8 @@
 //!
 //! A product gives the same numbers in whatever order instructions take the rows of its factors. A thread has one row of an instruction, or a few
 //! that lie apart (PTX ISA, "Matrix Fragments for mma"); where several instructions of a warp interleave, it has neighbours.
-use super::held_factor::HeldFactor;
 use super::types::fast_axis;
-use cutec_dialects::builder::IrOp;
+use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::tile;
 use cutec_dialects::target::WIDEST_ACCESS;
@@ -47,7 +46,7 @@ impl Rows {
             (atoms, own),
         ];
         let has = neighbours != Neighbours::ONE && own * atoms > 1 && self.divide_by(atoms);
-        has.then(|| Tiler::Layout(concat(modes)))
+        has.then(|| Tiler::Layout(Layout::of_modes(modes)))
     }
 
     /// The tiler along n, where a thread of an instruction has so many neighbouring columns.
@@ -63,18 +62,13 @@ impl Rows {
                 (self.warps, INTERLEAVED * self.of_atom),
                 (INTERLEAVED, own),
             ];
-            return Tiler::Layout(concat(modes));
+            return Tiler::Layout(Layout::of_modes(modes));
         }
         match self.divide_by(2) {
             true => Tiler::Layout(Layout::scalar(2 * self.of_atom * self.warps, 1)),
             false => Tiler::All,
         }
     }
-}
-
-/// The layout of these modes, each an extent and a stride.
-pub(super) fn concat<const MODES: usize>(modes: [(i64, i64); MODES]) -> Layout {
-    Layout::concat(modes.map(|(extent, stride)| Layout::scalar(extent, stride)))
 }
 
 /// Rows that a thread has of a factor of an instruction of so many.
@@ -95,18 +89,16 @@ impl Neighbours {
     /// No other than the instruction gives it.
     pub const ONE: Neighbours = Neighbours { least: 1, most: 1 };
 
-    /// Of a factor of a product: of one that is held, or that is loaded across memory.
-    pub fn of(dot: IrOp, index: usize, held: Option<&HeldFactor>) -> Self {
-        let found = || {
-            let factor = tile::Dot::of(dot)?.factors()[index];
-            if let Some(held) = held.filter(|held| held.index == index) {
-                return Some(held.neighbours());
-            }
-            let (axis, elem) = fast_axis(tile::Load::defining(factor)?.view())?;
-            let most = Neighbours::at_once(elem);
-            (axis == 0).then_some(Neighbours { least: 1, most })
-        };
-        found().unwrap_or(Neighbours::ONE)
+    /// Of a factor of a product that is loaded as it is multiplied.
+    pub fn of_loaded(factor: IrValue) -> Self {
+        let memory = tile::Load::defining(factor).and_then(|load| fast_axis(load.view()));
+        match memory {
+            Some((0, elem)) => Neighbours {
+                least: 1,
+                most: Neighbours::at_once(elem),
+            },
+            _ => Neighbours::ONE,
+        }
     }
 
     /// Elements that one access takes of a buffer in which rows lie across memory. Those of 16 bits are turned by `ldmatrix`; of larger ones a register

@@ -240,9 +240,8 @@ fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<(Arc<TiledMm
     let n = u32::try_from(columns).ok()?;
     let op = MmaOp::Wgmma(Wgmma { n, ..wgmma });
     // Warpgroups of other slices of k have the same, once these are added up.
-    let [below, beside] =
-        [(rows, 1), (1, rows)].map(|(extent, stride)| Layout::scalar(extent, stride));
-    let atoms = Layout::concat([below, beside, mma.tiled.atom_layout_mnk().mode(2)?]);
+    let slices = mma.tiled.atom_layout_mnk().mode(2)?;
+    let atoms = Layout::concat([Layout::scalar(rows, 1), Layout::scalar(1, rows), slices]);
     let order = Tiler::Tile(vec![Tiler::All, Tiler::All, Tiler::All]);
     let Ok(Val::TiledMma(part)) = tiled_mma(MmaAtom { op, ..mma.atom }, atoms, order) else {
         return None;

@@ -10,7 +10,7 @@ use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
 use super::multicast::asked;
-use super::order_of_rows::{Neighbours, Rows, concat};
+use super::order_of_rows::{Neighbours, Rows};
 use super::pingpong::{self, Asked};
 use super::raster::lower;
 use super::slices;
@@ -226,9 +226,11 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         Some(held) => held.order(depth, layouts.shape[2]),
         None => slices::order_of(slices, whole_depth, layouts.shape[2]),
     };
-    let neighbours = [0, 1].map(|index| match atom.issuer() {
-        Issuer::Warp => Neighbours::of(dot, index, held.as_ref()),
-        Issuer::Thread | Issuer::Warpgroup => Neighbours::ONE,
+    let factors = dot_of.factors();
+    let neighbours = [0, 1].map(|index| match (atom.issuer(), &held) {
+        (Issuer::Thread | Issuer::Warpgroup, _) => Neighbours::ONE,
+        (Issuer::Warp, Some(held)) if held.index == index => held.neighbours(),
+        (Issuer::Warp, _) => Neighbours::of_loaded(factors[index]),
     });
     Ok(Product {
         dot,
@@ -389,7 +391,7 @@ fn select<'c>(
                 Issuer::Warp => of_b.of_columns(product.columns_of_thread, b_by_rows && !is_factor),
                 Issuer::Thread | Issuer::Warpgroup => Tiler::All,
             });
-            (concat(atoms), [order_m, order_n])
+            (Layout::of_modes(atoms), [order_m, order_n])
         };
         let (atoms, [order_m, order_n]) = match product.atom.issuer() {
             Issuer::Thread => {
@@ -457,14 +459,14 @@ fn of_lanes(product: &Product, threads: i64, a_by_rows: bool) -> Option<(Layout,
     let (slices, apart) = slices::atoms_of(product.slices, threads);
     let along_k = Layout::scalar(slices, apart);
     let atoms = Layout::concat([
-        concat([(2, 1), (lm / 2, 4), (wm, WARP)]),
-        concat([(2, 2), (ln / 2, 2 * lm), (wn, WARP * wm)]),
+        Layout::of_modes([(2, 1), (lm / 2, 4), (wm, WARP)]),
+        Layout::of_modes([(2, 2), (ln / 2, 2 * lm), (wn, WARP * wm)]),
         along_k,
     ]);
     let along = |lanes: i64, warps: i64, groups: i64| {
         let (beside, apart) = (GROUP * lanes, GROUP * lanes * groups);
         Tiler::Layout(Layout::concat([
-            concat([(lanes, GROUP), (warps, apart)]),
+            Layout::of_modes([(lanes, GROUP), (warps, apart)]),
             Layout::scalar(GROUP, 1),
             Layout::scalar(groups, beside),
         ]))

@@ -65,8 +65,7 @@ pub(super) fn order_of(slices: i64, k: i64, depth: i64) -> Tiler {
         _ => {
             let own = k / slices;
             let modes = [(depth, 1), (slices, own), (own / depth, depth)];
-            let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
-            Tiler::Layout(Layout::concat(modes))
+            Tiler::Layout(Layout::of_modes(modes))
         }
     }
 }

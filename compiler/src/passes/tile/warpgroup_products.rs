@@ -438,9 +438,7 @@ fn split<'c>(
             }
             let atom = widest(n / columns, product, there)?;
             let along_k = slices::atoms_of(slices, rows * columns);
-            let atoms = [(rows, 1), (columns, rows), along_k];
-            let atoms =
-                Layout::concat(atoms.map(|(extent, stride)| Layout::scalar(extent, stride)));
+            let atoms = Layout::of_modes([(rows, 1), (columns, rows), along_k]);
             let order = slices::order_of(slices, k, atom.shape()[2]);
             let order = Tiler::Tile(vec![Tiler::All, Tiler::All, order]);
             let tiled = tiled_mma(atom, atoms, order).ok()?;

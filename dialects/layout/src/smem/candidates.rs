@@ -2,7 +2,7 @@
 
 use super::access::Plan;
 use super::{Axis, BANK_ROW_BITS, Tile};
-use crate::{Int, Layout, Swizzle, Tree};
+use crate::{Layout, Swizzle};
 
 /// Bytes of the pieces into which the fast axis is cut.
 const PIECES: [i64; 3] = [128, 64, 32];
@@ -127,7 +127,7 @@ fn pieces_of(tile: Tile, width: i64, order: u64) -> Layout {
     let (fast, slow_extent) = extents(tile);
     let pieces = match fast == width {
         true => Layout::scalar(fast, 1),
-        false => modes(&[(width, 1), (fast / width, width * slow_extent)]),
+        false => Layout::of_modes([(width, 1), (fast / width, width * slow_extent)]),
     };
     join(tile, pieces, slow(tile, width, order))
 }
@@ -162,16 +162,7 @@ fn slow(tile: Tile, unit: i64, order: u64) -> Layout {
         (false, 1) => {}
         (false, _) => runs.push((left, unit << count)),
     }
-    modes(&runs)
-}
-
-fn modes(modes: &[(i64, i64)]) -> Layout {
-    let tree = |leaves: Vec<i64>| {
-        let leaves = leaves.into_iter().map(|n| Tree::Leaf(Int::Static(n)));
-        Tree::Node(leaves.collect())
-    };
-    let (shape, stride): (Vec<i64>, Vec<i64>) = modes.iter().copied().unzip();
-    Layout::raw(tree(shape), tree(stride))
+    Layout::of_modes(runs)
 }
 
 /// The orders of the slow axis: its own, 0, and those in which indices that an access needs at once

@@ -393,8 +393,7 @@ impl Holders {
     /// What they tell each other: a row of what is left for each of them.
     pub fn scratch(&self, to: &Spread) -> Scratch {
         let size = to.tile.size();
-        let rows = [(size, 1), (self.count(), size)];
-        let rows = Layout::concat(rows.map(|(extent, stride)| Layout::scalar(extent, stride)));
+        let rows = Layout::of_modes([(size, 1), (self.count(), size)]);
         let elem = carried(to.tile.elem);
         let scratch = Scratch::of(Through::Reduction, elem, AnyLayout::Plain(rows));
         scratch.numbered(match self.among {

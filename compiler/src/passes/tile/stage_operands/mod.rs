@@ -705,8 +705,6 @@ fn buffer_type(tile: &TileType, fast: usize) -> View {
         size *= tile.shape[axis];
     }
     modes.push((1, size));
-    let modes = modes.into_iter();
-    let modes = modes.map(|(extent, stride)| Layout::scalar(extent, stride));
-    let layout = AnyLayout::Plain(Layout::concat(modes));
+    let layout = AnyLayout::Plain(Layout::of_modes(modes));
     View::new(tile.elem, Space::Smem, ALIGN, layout)
 }
