@@ -265,6 +265,29 @@ def Tile_GatherAsyncOp : Tile_Op<"gather_async", [MemoryEffects<[MemRead, MemWri
   let results = (outs Tile_Token:$token);
   let assemblyFormat = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)";
 }
+def Tile_LoadAsyncOp : Tile_Op<"load_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Begins to load a tile: each thread copies what it would hold to a place of its own in shared memory; zeros outside";
+  let description = [{
+    The coordinate is that of `tile.load`, `tile` the tile as it is spread. The buffer has neighbours in memory, vectors of these, the threads of a block, and slots.
+    No other thread accesses a place, so nothing but the thread's own wait orders it. The copies of a thread are `parts` groups of
+    `cp.async`, committed one behind the other; what else the kernel commits, whoever counts the groups has to know.
+  }];
+  let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$slot, TypeAttr:$tile, I64Attr:$parts,
+    OptionalAttr<StrAttr>:$hints, OptionalAttr<DenseI64ArrayAttr>:$by_element);
+  let assemblyFormat = "$view `[` $at `]` `,` $buffer `[` $slot `]` attr-dict `:` type($view) `,` type($buffer) `,` type($at)";
+}
+def Tile_TakeOp : Tile_Op<"take", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "The tile that a `tile.load_async` of the same view and coordinate brought to a slot; `fill` outside";
+  let description = [{
+    Waits for its groups until so many `younger` ones are left. A `tile.load_async` into the same slot that stands directly behind it begins
+    each part as soon as that one is taken.
+  }];
+  let arguments = (ins Tile_View:$view, Variadic<AnyType>:$at, Tile_View:$buffer, I32:$slot, I64Attr:$parts, I64Attr:$younger,
+    OptionalAttr<AnyAttr>:$fill, OptionalAttr<DenseI64ArrayAttr>:$by_element);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = [{ $view `[` $at `]` `,` $buffer `[` $slot `]` attr-dict `:`
+    type($view) `,` type($buffer) `,` type($at) `->` type($result) }];
+}
 def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let summary = "Makes a group of asynchronous copies, which completes as a whole";
   let arguments = (ins Variadic<Tile_Token>:$copies);
@@ -272,7 +295,7 @@ def Tile_CommitOp : Tile_Op<"commit", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$copies attr-dict";
 }
 def Tile_WaitOp : Tile_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Blocks the thread until its part of these groups is complete";
+  let summary = "Blocks the thread until its part of these groups is complete; without groups of all asynchronous copies";
   let arguments = (ins Variadic<Tile_Token>:$groups);
   let assemblyFormat = "$groups attr-dict";
 }

@@ -41,6 +41,13 @@ pub fn registers_of_thread(threads: i64, blocks: i64) -> i64 {
     (share / REGISTERS_AT_ONCE * REGISTERS_AT_ONCE).min(MOST_REGISTERS)
 }
 
+/// Blocks of so many threads that share a multiprocessor where each thread has so many registers.
+pub fn blocks_of_registers(threads: i64, registers: i64) -> i64 {
+    let fits =
+        |blocks: &i64| registers_of_thread(threads, *blocks) >= registers.max(REGISTERS_AT_ONCE);
+    (1..).take_while(fits).last().unwrap_or(1)
+}
+
 /// Registers for each thread of a role, where the others of a block, together so many threads, keep these: what `setmaxnreg`
 /// can give it.
 pub fn registers_of_role(threads: i64, others: i64, kept: i64, blocks: i64) -> i64 {

@@ -221,9 +221,17 @@ func.func @no_copies() {
 
 // -----
 
-func.func @no_groups() {
-  // expected-error@+1 {{expects at least one group}}
-  tile.wait
+func.func @a_place_too_small(%x: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %b: !cute.memref<f32, smem, align<128>, "(4,2,32,1):(1,128,4,256)">, %i: i32) {
+  // expected-error@+1 {{expects 16 values of a thread in the buffer, but got 8}}
+  %0 = tile.take %x[%i, %i], %b[%i] {parts = 1 : i64, younger = 0 : i64} : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, !cute.memref<f32, smem, align<128>, "(4,2,32,1):(1,128,4,256)">, i32, i32 -> tensor<8x64xf32, #tile.tv<"((16,2),(4,4)):((32,1),(8,2))">>
+  return
+}
+
+// -----
+
+func.func @parts(%x: !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, %b: !cute.memref<f32, smem, align<128>, "(4,4,32,1):(1,128,4,512)">, %i: i32) {
+  // expected-error@+1 {{expects `parts` that divide 4 vectors, but got 3}}
+  tile.load_async %x[%i, %i], %b[%i] {tile = tensor<8x64xf32, #tile.tv<"((16,2),(4,4)):((32,1),(8,2))">>, parts = 3 : i64} : !cute.memref<f32, gmem, align<16>, "(64,64):(64,1)">, !cute.memref<f32, smem, align<128>, "(4,4,32,1):(1,128,4,512)">, i32, i32
   return
 }
 

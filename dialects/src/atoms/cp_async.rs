@@ -71,6 +71,12 @@ impl CpAsync {
         CpAsync { cache, bits }
     }
 
+    /// The copy of so many elements.
+    pub fn of_elements(elem: Elem, count: i64) -> CopyAtom {
+        let bits = u32::try_from(elem.bits() * count).unwrap_or_default();
+        CopyAtom::new(CopyOp::CpAsync(CpAsync::of(bits)), elem)
+    }
+
     /// How its PTX begins.
     pub fn ptx(&self) -> String {
         format!("cp.async.{}.shared.global", self.cache.ptx())

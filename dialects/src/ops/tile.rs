@@ -61,6 +61,10 @@ operations! {
         CopyAsync = "copy_async",
         /// Begins to copy what a map reads into a stage of a buffer.
         GatherAsync = "gather_async",
+        /// Begins to load a tile into memory of each thread's own.
+        LoadAsync = "load_async",
+        /// The tile that is there.
+        Take = "take",
         /// Makes a group of asynchronous copies.
         Commit = "commit",
         /// Waits for groups.
@@ -140,6 +144,11 @@ accessors! {
     GatherAsync is TileOp::GatherAsync, 3 operands {
         operand value 0; operand buffer 1; operand stage 2;
         attribute copy; attribute divisors;
+    }
+    /// A tile that waits in memory of each thread's own.
+    Waiting is TileOp::LoadAsync | TileOp::Take, 3 operands {
+        operand view 0; operands at 1 2; last buffer 2; last slot 1;
+        attribute parts; attribute younger; attribute fill;
     }
     /// A group of asynchronous copies.
     Commit is TileOp::Commit, 0 operands { operands copies 0 0; }

@@ -11,7 +11,7 @@
 //! | rows of tiles that blocks go down before the next column, of a product whose factors tiles share | `raster(n)` | [`rows_of_raster`] |
 //! | whether blocks stay for further tiles | `persistent()`, `persistent(false)` | `specialize_warps/rounds.rs`: where tiles are seen to take different work and no queue has them, they do not |
 //! | stages of what is copied for products | `pipeline(n)` | [`Stages`] |
-//! | rounds that are loaded ahead into registers | `pipeline(n)` | [`Ahead`] |
+//! | rounds that are loaded ahead without products, into registers or shared memory | `pipeline(n)` | [`Ahead`] |
 //! | rounds that are fetched into L2 while the launch ahead ends | | [`rounds_fetched`] |
 //! | tile of a product, and blocks of it a multiprocessor | compile-time parameters | [`ProductTile`] |
 //!
@@ -19,7 +19,8 @@
 //! name; `test-suite/gpu/tile_defaults.py` measures every example of the tile level beside pinned alternatives.
 use crate::elem::Elem;
 use crate::target::{
-    BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, WIDEST_ACCESS, registers_of_thread,
+    BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, WIDEST_ACCESS, blocks_of_registers,
+    registers_of_thread,
 };
 
 // Memory
@@ -449,7 +450,11 @@ const ROUNDS: i64 = 2;
 /// ("Operators of f32 that move memory", tiles, read twice).
 const AHEAD_THREADS: i64 = 384;
 
-/// Whether a loop without products loads its tiles a round ahead.
+/// Blocks of a multiprocessor that load ahead to shared memory where nobody says how far: where there are more, some read while others compute ("Operators of
+/// f32 that move memory", a cluster's tile).
+const FEW_BLOCKS: i64 = 2;
+
+/// How a loop without products loads its tiles ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ahead {
     /// Registers of a thread that the tiles of a round take.
@@ -458,31 +463,96 @@ pub struct Ahead {
     pub held: i64,
     /// The most that it holds anywhere in the kernel: so many it has in the loop, too.
     pub peak: i64,
+    /// What of it could wait in shared memory; `None` where it cannot.
+    pub shared: Option<AheadShared>,
+}
+
+/// The shared memory of what is loaded ahead, of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AheadShared {
+    /// Bytes of the tiles of a round.
+    pub round: i64,
+    /// Bytes that there are for it.
+    pub room: i64,
+}
+
+impl AheadShared {
+    /// Of tiles of so many bytes a round, where a block of so many threads, each with so many registers, has these bytes of a multiprocessor's besides; `None`
+    /// where several blocks share the multiprocessor, and nobody says how many rounds there are to be.
+    pub fn of(round: i64, block: HoldingBlock, target: &Target) -> Option<AheadShared> {
+        let by_registers = blocks_of_registers(block.threads, block.registers);
+        let blocks = match block.is_said {
+            true => block.least,
+            false => by_registers.max(block.least),
+        };
+        let room = i64::from(target.max_smem) / blocks.max(1) - block.others;
+        (block.is_said || blocks <= FEW_BLOCKS).then_some(AheadShared { round, room })
+    }
+}
+
+/// A block whose threads hold tiles.
+#[derive(Clone, Copy, Debug)]
+pub struct HoldingBlock {
+    /// Its threads.
+    pub threads: i64,
+    /// Registers that each of them holds.
+    pub registers: i64,
+    /// Bytes of shared memory that it has besides.
+    pub others: i64,
+    /// Blocks that are to share a multiprocessor.
+    pub least: i64,
+    /// Whether the program says how many rounds are to be under way.
+    pub is_said: bool,
+}
+
+/// Where a tile waits that is loaded ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// In the registers of a thread.
+    Registers,
+    /// In shared memory, each thread's part where that thread alone accesses it.
+    Shared,
 }
 
 impl Ahead {
-    /// Rounds under way: one where what is loaded ahead would leave registers for too few threads.
-    pub fn rounds(self) -> i64 {
+    /// Rounds under way, and where they wait: one where what is loaded ahead would leave registers or memory for too few threads.
+    pub fn chosen(self) -> (i64, Waits) {
+        let fits = |shared: AheadShared| (ROUNDS - 1) * shared.round <= shared.room;
         match self.held + ROUNDS * self.loaded <= self.most() {
-            true => ROUNDS,
-            false => 1,
+            true => (ROUNDS, Waits::Registers),
+            false if self.shared.is_some_and(fits) => (ROUNDS, Waits::Shared),
+            false => (1, Waits::Registers),
         }
     }
 
-    /// Why, in words.
-    pub fn reason(self) -> String {
+    /// Where so many rounds wait, of which a block's threads have so many registers each: in those, if they have room.
+    pub fn pinned(self, rounds: i64, registers: i64) -> Waits {
+        let fits = |shared: AheadShared| (rounds - 1) * shared.round <= shared.room;
+        match self.held + rounds * self.loaded > registers && self.shared.is_some_and(fits) {
+            true => Waits::Shared,
+            false => Waits::Registers,
+        }
+    }
+
+    /// Why so many rounds are under way, in words.
+    pub fn reason(self, rounds: i64, waits: Waits) -> String {
         let Ahead { loaded, held, .. } = self;
         let most = self.most();
-        match self.rounds() {
-            1 if most == self.peak => format!(
+        match (rounds, waits, self.shared) {
+            (_, Waits::Shared, Some(shared)) => format!(
+                "{rounds} rounds of loads under way, later ones in {} bytes of shared memory: in registers they would take {} of a thread, beside {held}; `pipeline(n)` pins how many",
+                (rounds - 1) * shared.round,
+                rounds * loaded
+            ),
+            (1, ..) if most == self.peak => format!(
                 "nothing is loaded ahead: the tiles of two rounds take {} registers of a thread, and it holds {held} besides; {most} are held elsewhere. `pipeline(n)` pins it",
                 ROUNDS * loaded
             ),
-            1 => format!(
+            (1, ..) => format!(
                 "nothing is loaded ahead: the tiles of two rounds take {} registers of a thread, and it holds {held} besides; {most} leave room for {AHEAD_THREADS} threads a multiprocessor. `pipeline(n)` pins it",
                 ROUNDS * loaded
             ),
-            rounds => format!(
+            _ => format!(
                 "{rounds} rounds of loads under way in registers, {loaded} of a thread for each, beside {held}; `pipeline(n)` pins them"
             ),
         }
@@ -748,26 +818,39 @@ mod tests {
 
     #[test]
     fn loads_run_ahead_where_registers_are_left() {
-        // Softmax of long rows of bf16: largest elements and sums of 32 places.
-        let softmax = Ahead {
-            loaded: 16,
-            held: 64,
-            peak: 64,
+        let of = |loaded, held, shared| Ahead {
+            loaded,
+            held,
+            peak: held,
+            shared,
         };
-        assert_eq!(softmax.rounds(), 2);
-        // The same of f32.
-        let wide = Ahead {
-            loaded: 32,
-            held: 65,
-            peak: 65,
+        // Softmax of long rows of bf16: largest elements and sums of 32 places. The same of f32.
+        assert_eq!(of(16, 64, None).chosen(), (2, Waits::Registers));
+        assert_eq!(of(32, 65, None).chosen(), (2, Waits::Registers));
+        assert_eq!(of(64, 64, None).chosen(), (1, Waits::Registers));
+        // What registers have no room for waits in shared memory, as far as that goes.
+        let shared = |round| {
+            Some(AheadShared {
+                round,
+                room: 200 << 10,
+            })
         };
-        assert_eq!(wide.rounds(), 2);
-        let large = Ahead {
-            loaded: 64,
-            held: 64,
-            peak: 64,
-        };
-        assert_eq!(large.rounds(), 1);
+        assert_eq!(of(32, 65, shared(64 << 10)).chosen(), (2, Waits::Registers));
+        assert_eq!(of(96, 96, shared(192 << 10)).chosen(), (2, Waits::Shared));
+        assert_eq!(
+            of(96, 96, shared(256 << 10)).chosen(),
+            (1, Waits::Registers)
+        );
+        // Pinned ones as well.
+        assert_eq!(
+            of(32, 32, shared(64 << 10)).pinned(3, 128),
+            Waits::Registers
+        );
+        assert_eq!(of(32, 33, shared(64 << 10)).pinned(3, 128), Waits::Shared);
+        assert_eq!(
+            of(32, 33, shared(64 << 10)).pinned(5, 128),
+            Waits::Registers
+        );
     }
 
     #[test]

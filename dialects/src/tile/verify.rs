@@ -3,6 +3,7 @@ use super::merged::{BOX, box_extents, modes_of_axes};
 use super::windows::{WINDOWS, Windows};
 use super::{Precision, Recast, TRANSPOSED, TileType, place};
 use crate::elem::{Elem, Space};
+use crate::handles::integer_value;
 use crate::memo::type_value;
 use crate::ops::{Op, TileOp};
 use crate::semantics::AtomicKind;
@@ -71,14 +72,12 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
             let tile = TileType::new(to.ptr.elem, &shape);
             on_view(op, &from, (1, count - 3), &tile)
         }
+        TileOp::LoadAsync | TileOp::Take => waiting(op, kind),
         TileOp::Commit => match op.operand_count() {
             0 => Err("expects at least one copy".into()),
             _ => Ok(()),
         },
-        TileOp::Wait => match op.operand_count() {
-            0 => Err("expects at least one group".into()),
-            _ => Ok(()),
-        },
+        TileOp::Wait => Ok(()),
         TileOp::Read => {
             let buffer = view(op, 0, Space::Smem)?;
             let part = tile_of(result(op)?)?;
@@ -548,6 +547,50 @@ fn stage_of<'c: 'a, 'a>(
         stage.reverse();
     }
     Ok(stage)
+}
+
+/// A `tile.load_async` or a `tile.take`.
+fn waiting<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>, kind: TileOp) -> Result<(), String> {
+    let tile = match kind {
+        TileOp::Take => tile_of(result(op)?)?,
+        _ => {
+            let tile = op.attribute("tile").map_err(|_| "expects `tile`")?;
+            let tile = TypeAttribute::try_from(tile).map_err(|error| error.to_string())?;
+            tile_of(tile.value())?
+        }
+    };
+    let (from, count) = (view(op, 0, Space::Gmem)?, op.operand_count());
+    on_view(op, &from, (1, count - 3), &tile)?;
+    let buffer = view(op, count - 2, Space::Smem)?;
+    same("the element type of the buffer", tile.elem, buffer.ptr.elem)?;
+    let Some(layout) = &tile.layout else {
+        return Err(format!("expects a tile that is spread, but got {tile}"));
+    };
+    let slot = buffer_shape(&buffer)?;
+    let [neighbours, vectors, _] = slot[..] else {
+        let message = "expects neighbours, vectors, threads and slots as modes of the buffer";
+        return Err(format!("{message}, but got {}", buffer.layout));
+    };
+    let (values, there) = (layout.values(), neighbours * vectors);
+    if values != there {
+        return Err(format!(
+            "expects {values} values of a thread in the buffer, but got {there}"
+        ));
+    }
+    let number = |name: &str| {
+        let number = op.attribute(name).ok().and_then(integer_value);
+        number.ok_or_else(|| format!("expects `{name}`"))
+    };
+    let parts = number("parts")?;
+    if parts < 1 || vectors % parts != 0 {
+        return Err(format!(
+            "expects `parts` that divide {vectors} vectors, but got {parts}"
+        ));
+    }
+    match kind {
+        TileOp::Take if number("younger")? < 0 => Err("expects no negative `younger`".into()),
+        _ => Ok(()),
+    }
 }
 
 /// The shape of a stage of a buffer, of which the last mode is the stages.

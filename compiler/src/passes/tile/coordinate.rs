@@ -19,12 +19,13 @@ pub(super) struct Coordinate<'c> {
 }
 
 impl<'c> Coordinate<'c> {
-    /// Of a `tile.load`, `tile.store` or `tile.copy_async`.
+    /// Of an operation that accesses a tile of a view.
     pub fn of(op: IrOp<'c>) -> Result<Self, String> {
         let load = tile::Load::of(op).map(tile::Load::at);
         let store = || tile::Store::of(op).map(tile::Store::at);
         let copy = || tile::CopyAsync::of(op).map(tile::CopyAsync::at);
-        let values = load.or_else(store).or_else(copy);
+        let waiting = || tile::Waiting::of(op).map(tile::Waiting::at);
+        let values = load.or_else(store).or_else(copy).or_else(waiting);
         let values = values.ok_or("has no coordinate")?;
         let by_element = by_element(&op, values.len())?;
         Ok(Coordinate { values, by_element })

@@ -144,6 +144,8 @@ impl<'c> LayoutClasses<'c> {
                 | TileOp::Slice
                 | TileOp::CopyAsync
                 | TileOp::GatherAsync
+                | TileOp::LoadAsync
+                | TileOp::Take
                 | TileOp::Commit
                 | TileOp::Wait
                 | TileOp::Read

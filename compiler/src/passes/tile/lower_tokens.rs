@@ -219,10 +219,14 @@ fn committed<'c>(op: IrOp<'c>, state: &State) -> Result<Mechanism, Failed<'c>> {
     found.ok_or_else(|| (op, "expects at least one copy".into()))
 }
 
-/// What is waited for, of each mechanism up to the youngest group.
+/// What is waited for, of each mechanism up to the youngest group; without groups what `cp.async` copies.
 fn waited<'c>(op: IrOp<'c>, state: &State) -> Result<BTreeMap<Mechanism, u32>, Failed<'c>> {
+    let groups = present(op, tile::Wait::of(op))?.groups();
     let mut waited: BTreeMap<Mechanism, u32> = BTreeMap::new();
-    for group in present(op, tile::Wait::of(op))?.groups() {
+    if groups.is_empty() {
+        waited.insert(Mechanism::CpAsyncGroup, 0);
+    }
+    for group in groups {
         match state.get(&value_key(group)) {
             Some(Token::Group(mechanism, younger)) => {
                 let least = waited.entry(*mechanism).or_insert(*younger);

@@ -49,6 +49,7 @@ pub mod specialize_warps;
 pub mod speculate;
 pub mod stage_operands;
 mod stages;
+mod stay;
 mod tensor_box;
 mod transpose_gathers;
 pub mod transpose_loads;

@@ -11,6 +11,7 @@ use super::coordinate::{Coordinate, multiple, number};
 use super::issuable::read_only;
 use super::known_ops::checked_ops;
 use super::multicast;
+use super::stay;
 use super::types::{operand_of, tile_of};
 use crate::passes::cmpi::{BELOW, cmpi};
 use crate::passes::ir_utils::{
@@ -49,8 +50,8 @@ fn function_of<'c>(
     let operations = operations.map_err(|(op, message)| report(op.location(), message))?;
     if function.attribute("tile.raster").is_err()
         && let Some((dot, rows)) = operations
-            .into_iter()
-            .find_map(|op| Some((op, rows_of_product(op)?)))
+            .iter()
+            .find_map(|op| Some((*op, rows_of_product(*op)?)))
     {
         let ir = OpBuilder::new(context, Insertion::Before(dot));
         set_attribute(function, "tile.raster", ir.i32(rows));
@@ -60,6 +61,9 @@ fn function_of<'c>(
                 "blocks compute {rows} rows of tiles before they go to the next column, so that L2 holds their factors; `raster(n)` pins it"
             ),
         );
+    }
+    if stay::asked(function, &operations) {
+        return stay::stay(context, function, &operations);
     }
     if multicast::asked(function, target).is_some() {
         return Ok(());
@@ -134,11 +138,7 @@ pub(super) fn lower<'c>(
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(grid));
     ir.location = grid.location();
-    let counts: Vec<IrValue<'c>> = operands_of(grid).collect();
-    let width = function
-        .attribute("tile.raster")
-        .ok()
-        .and_then(integer_value);
+    let (counts, width) = (counts_of(grid), width_of(function));
     let word = ir.ty("i32");
     let block = ir.value(NvvmOp::ReadPtxSregCtaidX, &[], &[], word);
     let places = match (cluster, blocks_of_tile(function)) {
@@ -158,20 +158,53 @@ pub(super) fn lower<'c>(
             places
         }
     };
-    for index in indices {
+    give(&indices, &places)?;
+    Ok(Some(grid))
+}
+
+/// How many tiles there are along each axis of a `tile.grid`.
+pub(super) fn counts_of<'c>(grid: IrOp<'c>) -> Vec<IrValue<'c>> {
+    operands_of(grid).collect()
+}
+
+/// Rows of tiles that blocks go down before the next column, where the program says it.
+fn width_of(function: IrOp) -> Option<i64> {
+    let width = function.attribute("tile.raster").ok();
+    width.and_then(integer_value)
+}
+
+/// Computes the place of a tile of this number for all that asks for it.
+pub(super) fn give_places<'c>(
+    ir: &OpBuilder<'c>,
+    function: IrOp<'c>,
+    grid: IrOp<'c>,
+    number: IrValue<'c>,
+) -> Result<(), Reported> {
+    let mut all = Vec::new();
+    collect_nested(function, &mut all);
+    all.retain(|op| TileOp::Index.is(*op));
+    give(
+        &all,
+        &places(ir, number, &counts_of(grid), width_of(function)),
+    )
+}
+
+/// Puts the places of a tile where they are asked for.
+fn give<'c>(indices: &[IrOp<'c>], places: &[IrValue<'c>]) -> Result<(), Reported> {
+    for index in indices.iter().copied() {
         let axis = index.attribute("axis").ok().and_then(integer_value);
         let place = axis
             .and_then(|axis| usize::try_from(axis).ok())
             .and_then(|axis| places.get(axis));
         let Some(place) = place else {
-            let message = format!("expects an axis of the grid, of {} axes", counts.len());
+            let message = format!("expects an axis of the grid, of {} axes", places.len());
             return Err(report(index.location(), message));
         };
         replace_all_uses(result_of(index, 0), *place);
         // SAFETY: nothing uses its result any more.
         unsafe { mlir_sys::mlirOperationDestroy(index.to_raw()) };
     }
-    Ok(Some(grid))
+    Ok(())
 }
 
 /// The place along each axis of the tile that a block of a cluster has, the last one where the launch has none there, and whether it has.

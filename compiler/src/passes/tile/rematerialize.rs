@@ -67,7 +67,7 @@ impl<'c> Rematerialization<'c> {
     }
 
     /// Whether a value is the same in each iteration: it is computed so from outside alone.
-    fn stands_still(self, value: IrValue<'c>) -> bool {
+    pub fn stands_still(self, value: IrValue<'c>) -> bool {
         self.is_computed(value, &[])
     }
 

@@ -317,7 +317,12 @@ fn race_help(
     let copies = |party: &Party| {
         matches!(
             party.act,
-            Act::CopyRead | Act::CopyWrite | Act::BulkRead | Act::BulkWrite | Act::MapRead
+            Act::CopyRead
+                | Act::CopyWrite
+                | Act::BulkRead
+                | Act::BulkWrite
+                | Act::BulkSignal
+                | Act::MapRead
         )
     };
     let acts = [first.act, second.act];
@@ -403,7 +408,7 @@ fn race_help(
             "what a thread reads in this statement another one writes in it: to combine what they have, update the element at \
              once, as by `atomic_add(x[i], v)`; else let all have read it first, and write it after a `barrier()`"
         }
-        _ if acts.contains(&Act::Signal) => {
+        _ if acts.contains(&Act::Signal) || acts.contains(&Act::BulkSignal) => {
             "make an mbarrier before others use it: put a `barrier()` after `mbarrier.init` and before \
              `mbarrier.inval`"
         }

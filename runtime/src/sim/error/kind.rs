@@ -529,7 +529,7 @@ fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
 
 fn in_flight_text(act: Act) -> &'static str {
     match act {
-        Act::BulkRead | Act::BulkWrite | Act::MapRead => "a bulk copy",
+        Act::BulkRead | Act::BulkWrite | Act::BulkSignal | Act::MapRead => "a bulk copy",
         Act::MultiplyRead | Act::Multiply => "wgmma",
         Act::Read | Act::Write | Act::Update | Act::Signal | Act::CopyRead | Act::CopyWrite => {
             "cp.async"

@@ -25,6 +25,8 @@ pub enum Act {
     MapRead,
     /// A bulk copy writes its target, at any time until it is complete.
     BulkWrite,
+    /// The bytes of a bulk copy are counted at an `mbarrier`, when it is complete.
+    BulkSignal,
     /// `wgmma` reads an operand, at any time until it is waited for.
     MultiplyRead,
     /// `wgmma`, where its registers are meant.
@@ -43,6 +45,7 @@ impl fmt::Display for Act {
             Act::BulkRead => "read by a bulk copy",
             Act::MapRead => "use as the tensor map of a bulk copy",
             Act::BulkWrite => "write by a bulk copy",
+            Act::BulkSignal => "count of the bytes of a bulk copy",
             Act::MultiplyRead => "read by wgmma",
             Act::Multiply => "wgmma",
         })

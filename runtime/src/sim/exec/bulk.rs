@@ -162,6 +162,15 @@ impl Issuer {
         cta.touch_bulk(&touch, address)
     }
 
+    /// Who counts bytes at an `mbarrier`, and the place of that: it is done in the phase that it counts in.
+    fn at_barrier(self, barrier: u64) -> (Issuer, (Space, u64, u32)) {
+        let by = Issuer {
+            proxy: Proxy::Generic,
+            ..self
+        };
+        (by, (Space::Shared, barrier, 8))
+    }
+
     /// Accesses in flight are complete, from a clock on.
     fn settle(
         self,
@@ -184,12 +193,14 @@ impl Issuer {
 }
 
 /// Updates of elements are strong, of the device's scope (PTX ISA 9.7.9.25.4.2).
+const UPDATES: Order = Order {
+    scope: Scope::Gpu,
+    ..Order::RELAXED
+};
+
 fn order_of(update: Option<(Update, u32)>) -> Order {
     match update {
-        Some(_) => Order {
-            scope: Scope::Gpu,
-            ..Order::RELAXED
-        },
+        Some(_) => UPDATES,
         None => Order::WEAK,
     }
 }
@@ -202,16 +213,8 @@ impl Load {
         for &Target { to, barrier } in &self.targets {
             let object = cta.mbarrier(barrier).map(|_| ());
             object.map_err(fault_at(lane))?;
-            cta.touch(&Touch {
-                space: Space::Shared,
-                act: Act::Signal,
-                order: Order::RELAXED,
-                proxy: Proxy::Generic,
-                addresses: &[barrier; WARP],
-                bytes: 8,
-                mask: 1 << lane,
-                changed: u32::MAX,
-            })?;
+            let (by, object) = self.issuer.at_barrier(barrier);
+            by.begin(cta, Act::BulkSignal, UPDATES, object)?;
             for (at, bytes) in self.source.pieces(to) {
                 let (memory, place) = cta
                     .memory_at_mut(Space::Cluster, at)
@@ -274,6 +277,12 @@ impl Load {
             self.issuer.of_maps().settle(cta, map, first_clock, false);
         }
         for target in &self.targets {
+            let (by, object) = self.issuer.at_barrier(target.barrier);
+            let clock = match &mut cta.races {
+                Some(races) => races.phase_clock(target.barrier),
+                None => 0,
+            };
+            by.settle(cta, object, clock, true);
             cta.count_bytes(target.barrier, -i64::from(self.source.bytes()))?;
         }
         Ok(())

@@ -59,7 +59,12 @@ impl Cta<'_> {
             Space::Shared
                 if !matches!(
                     touch.act,
-                    Act::Signal | Act::MultiplyRead | Act::BulkRead | Act::BulkWrite | Act::MapRead
+                    Act::Signal
+                        | Act::BulkSignal
+                        | Act::MultiplyRead
+                        | Act::BulkRead
+                        | Act::BulkWrite
+                        | Act::MapRead
                 ) =>
             {
                 if let Some(counters) = &mut self.counters {
@@ -150,9 +155,12 @@ impl Cta<'_> {
             | Act::MapRead
             | Act::MultiplyRead
             | Act::Multiply => Access::Read,
-            Act::Write | Act::Update | Act::Signal | Act::CopyWrite | Act::BulkWrite => {
-                Access::Write
-            }
+            Act::Write
+            | Act::Update
+            | Act::Signal
+            | Act::BulkSignal
+            | Act::CopyWrite
+            | Act::BulkWrite => Access::Write,
         };
         for lane in lanes(touch.mask) {
             let place = touch.addresses[lane] & ((1 << PEER_SHIFT) - 1);

@@ -301,6 +301,8 @@ impl<'c> Analysis<'c> {
                 self.check_begun(op, view, effect, state)?;
                 self.of_tensor(op, view, effect, state)?;
             }
+            // Of tensors that the kernel does not write, to memory of each thread's own.
+            TileOp::LoadAsync | TileOp::Take => {}
             // All threads of the block come together.
             TileOp::Arrive | TileOp::GridBarrier => state.since = Rc::default(),
             TileOp::Index

@@ -5,7 +5,7 @@ use super::super::types::fast_axis;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{EQUAL, cmpi};
 use crate::passes::ir_utils::{hints_of, present};
-use cutec_dialects::atoms::{CopyAtom, Red, Reduction, UniversalCopy};
+use cutec_dialects::atoms::{CopyAtom, CpAsync, Red, Reduction, UniversalCopy};
 use cutec_dialects::builder::{IrOp, IrValue};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::Hints;
@@ -25,13 +25,13 @@ pub(super) struct Part<'c> {
     /// Its values, neighbours in memory first.
     pub memory: IrValue<'c>,
     /// Their coordinates and the bounds of these, at the edges of a tensor.
-    bounds: Option<(IrValue<'c>, IrValue<'c>)>,
+    pub bounds: Option<(IrValue<'c>, IrValue<'c>)>,
     /// The register of each value, in the order of `memory`.
     pub registers: Layout,
     /// What is asked of the caches.
-    hints: Hints,
+    pub hints: Hints,
     /// What is loaded outside of the bounds, if not zeros.
-    fill: Option<Attribute<'c>>,
+    pub fill: Option<Attribute<'c>>,
 }
 
 /// What a copy does.
@@ -39,6 +39,8 @@ pub(super) struct Part<'c> {
 pub(super) enum Way {
     /// From memory to registers.
     Load,
+    /// From global memory to a place in shared memory, in the place of registers, asynchronously.
+    Begin,
     /// From registers to memory.
     Store,
     /// From registers, combined with what is in memory.
@@ -49,7 +51,7 @@ impl Way {
     /// Where it comes from and where it goes to, of memory and registers.
     fn sides<T>(self, memory: T, held: T) -> (T, T) {
         match self {
-            Way::Load => (memory, held),
+            Way::Load | Way::Begin => (memory, held),
             Way::Store | Way::Update(_) => (held, memory),
         }
     }
@@ -58,9 +60,44 @@ impl Way {
     fn atom(self, elem: Elem, count: i64) -> CopyAtom {
         match self {
             Way::Load | Way::Store => UniversalCopy::of_elements(elem, count),
+            Way::Begin => CpAsync::of_elements(elem, count),
             Way::Update(how) => Red::of_elements(how, elem, count),
         }
     }
+}
+
+/// The threads and values of a tile, its values as they lie in memory along an axis, and the register of each.
+pub(super) fn in_memory_order(
+    spread: &Spread,
+    fast: usize,
+) -> Result<(TileLayout, Layout), SemError> {
+    let shape = &spread.tile.shape;
+    let modes = |found: Result<Vec<Mode>, String>| found.map_err(SemError::Illegal);
+    let threads = modes(spread.layout.thread_modes(shape))?;
+    let values = modes(spread.layout.value_modes(shape))?;
+    // Each mode with its stride in registers, those along memory first.
+    let mut next = 1;
+    let mut order: Vec<(Mode, i64)> = Vec::new();
+    for mode in values {
+        order.push((mode, next));
+        next *= mode.extent;
+    }
+    order.sort_by_key(|(mode, _)| match mode.along {
+        Some((axis, step)) if axis == fast => (0, step),
+        _ => (1, 0),
+    });
+    let along: Vec<Mode> = order.iter().map(|(mode, _)| *mode).collect();
+    let tv = TileLayout::of_modes(&threads, &along, shape);
+    let registers = Layout::concat(
+        order
+            .iter()
+            .map(|(mode, stride)| Layout::scalar(mode.extent, *stride)),
+    );
+    let registers = match order.is_empty() {
+        true => Layout::scalar(1, 0),
+        false => registers,
+    };
+    Ok((tv, registers))
 }
 
 impl<'c> Partition<'c> {
@@ -107,7 +144,7 @@ impl<'c> Partition<'c> {
                 this.copy(&part, fragment, &from, Way::Update(how))
             });
         }
-        let inside = self.inside(view, &at, &from)?;
+        let inside = self.inside(view, &at, &from, false)?;
         let insides = self.elements_of(inside, from.values(), Elem::I1);
         let values = self.elements(vector, &from);
         self.once(&from, |this| {
@@ -160,7 +197,7 @@ impl<'c> Partition<'c> {
     }
 
     /// A thread's part of the tile of a view in global memory.
-    fn global(
+    pub(super) fn global(
         &mut self,
         view: IrValue<'c>,
         at: &Coordinate<'c>,
@@ -180,31 +217,7 @@ impl<'c> Partition<'c> {
         spread: &Spread,
     ) -> Result<Part<'c>, SemError> {
         let shape = &spread.tile.shape;
-        let modes = |found: Result<Vec<Mode>, String>| found.map_err(SemError::Illegal);
-        let threads = modes(spread.layout.thread_modes(shape))?;
-        let values = modes(spread.layout.value_modes(shape))?;
-        // Each mode with its stride in registers, those along memory first.
-        let mut next = 1;
-        let mut order: Vec<(Mode, i64)> = Vec::new();
-        for mode in values {
-            order.push((mode, next));
-            next *= mode.extent;
-        }
-        order.sort_by_key(|(mode, _)| match mode.along {
-            Some((axis, step)) if axis == fast => (0, step),
-            _ => (1, 0),
-        });
-        let along: Vec<Mode> = order.iter().map(|(mode, _)| *mode).collect();
-        let tv = TileLayout::of_modes(&threads, &along, shape);
-        let registers = Layout::concat(
-            order
-                .iter()
-                .map(|(mode, stride)| Layout::scalar(mode.extent, *stride)),
-        );
-        let registers = match order.is_empty() {
-            true => Layout::scalar(1, 0),
-            false => registers,
-        };
+        let (tv, registers) = in_memory_order(spread, fast)?;
         let elem = spread.tile.elem;
         let tiler = shape.iter().map(|extent| Layout::scalar(*extent, 1));
         let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
@@ -240,11 +253,21 @@ impl<'c> Partition<'c> {
         spread: &Spread,
         way: Way,
     ) -> Result<(), SemError> {
-        let elem = spread.tile.elem;
+        self.copy_values(part, fragment, (spread.tile.elem, spread.values()), way)
+    }
+
+    /// The same of so many values.
+    pub(super) fn copy_values(
+        &mut self,
+        part: &Part<'c>,
+        fragment: IrValue<'c>,
+        (elem, values): (Elem, i64),
+        way: Way,
+    ) -> Result<(), SemError> {
         let mut width = WIDEST_ACCESS / elem.bytes();
         let mut reason = None;
         while width >= 1 {
-            match self.copy_by(part, fragment, spread, way, width) {
+            match self.copy_by(part, fragment, (elem, values), way, width) {
                 Ok(()) => return Ok(()),
                 Err(error) => reason = Some(error),
             }
@@ -257,11 +280,10 @@ impl<'c> Partition<'c> {
         &mut self,
         part: &Part<'c>,
         fragment: IrValue<'c>,
-        spread: &Spread,
+        (elem, values): (Elem, i64),
         way: Way,
         width: i64,
     ) -> Result<(), SemError> {
-        let values = spread.values();
         if values % width != 0 {
             let message = format!("{values} values are no multiple of {width}");
             return Err(SemError::Illegal(message));
@@ -273,7 +295,7 @@ impl<'c> Partition<'c> {
         let registers = composition(&part.registers, &vectors)?;
         let atom = CopyAtom {
             hints: part.hints,
-            ..way.atom(spread.tile.elem, width)
+            ..way.atom(elem, width)
         };
         atom.verify().map_err(TypeError::from)?;
         atom.legal_on(&self.target).map_err(TypeError::from)?;

@@ -375,28 +375,26 @@ impl<'c> Partition<'c> {
         apart: i64,
     ) -> Result<(), SemError> {
         let blocks: Vec<usize> = state.totals.keys().copied().collect();
-        let scratch = digit.scratch(&combining.spread, &combining.elems);
-        let buffers = scratch
-            .into_iter()
-            .map(|scratch| self.scratch(combining.op, scratch));
-        let buffers: Vec<IrValue<'c>> = buffers.collect::<Result<_, _>>()?;
         if self.staged {
             self.barrier();
         }
         let place = self.place_in_order(combining, digit, apart, false);
         let (own, firsts) = self.block_places(combining, digit, place, &blocks)?;
         let writers = self.telling(among, combining.writers(digit)?);
-        self.once_by(&writers, |this| {
+        let told = self.tellers(&writers) * blocks.len() as i64;
+        let scratch = digit.scratch(&combining.spread, &combining.elems);
+        let exchange = self.exchange(combining.op, among, scratch, told)?;
+        self.by_tellers(&exchange, &writers, |this, told| {
             for (block, index) in blocks.iter().zip(&own) {
                 for (at, elem) in combining.elems.iter().enumerate() {
                     let number = this.widened(state.totals[block][at], *elem);
                     let at_index = this.index_of(*index);
-                    this.tell(among, number, buffers[at], at_index)?;
+                    this.tell(&exchange, number, (at, at_index), told)?;
                 }
             }
             Ok(())
         })?;
-        self.meet(among);
+        self.told(&exchange)?;
         let stride = combining.stride(combining.axis);
         let word = self.ir.ty("i32");
         let mine = self.place_in(combining, digit, apart);
@@ -412,7 +410,7 @@ impl<'c> Partition<'c> {
                 let offset = self.ir.constant(digit_at * stride, "i32");
                 let index = self.ir.value(ArithOp::Addi, &[*first, offset], &[], word);
                 let index = self.index_of(index);
-                let elems = combining.elems.iter().zip(&buffers);
+                let elems = combining.elems.iter().zip(&exchange.buffers);
                 let part: Numbers<'c> = elems
                     .map(|(elem, buffer)| {
                         let ty = self.ir.ty(carried(*elem).value_type());
@@ -442,11 +440,7 @@ impl<'c> Partition<'c> {
                 state.totals.insert(*block, total);
             }
         }
-        // What takes the buffer next may only when all have read it.
-        if self.is_taken_again(combining.op) {
-            self.meet(among);
-        }
-        Ok(())
+        self.end_exchange(&exchange)
     }
 
     /// The numbers that another lane has.

@@ -1,22 +1,26 @@
 //! Which elements of a tile lie inside of its view.
 use super::super::coordinate::{Coordinate, extent, narrowed, width_of};
+use super::super::types::fast_axis;
 use super::place::value_places;
 use super::{Partition, Spread};
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::memo::val_of;
-use cutec_dialects::ops::{ArithOp, VectorOp};
+use cutec_dialects::ops::{ArithOp, LlvmOp, VectorOp};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::value::Val;
 use cutec_layout::Width;
 use melior::ir::{Attribute, ValueLike};
 
 impl<'c> Partition<'c> {
-    /// Whether each value of a thread lies inside of the view, as a vector of i1.
+    /// Whether each value of a thread lies inside of the view, as a vector of i1; `anew` at each use, where a loop around it would keep what is the
+    /// same in each iteration in a register for each comparison.
     pub(super) fn inside(
         &mut self,
         view: IrValue<'c>,
         at: &Coordinate<'c>,
         to: &Spread,
+        anew: bool,
     ) -> Result<IrValue<'c>, SemError> {
         let (bit, i32_type) = (self.ir.ty("i1"), self.ir.ty("i32"));
         let bits = self.ir.vector_type(to.values(), bit);
@@ -24,7 +28,10 @@ impl<'c> Partition<'c> {
         let mut whole = None;
         let mut others = Vec::new();
         for axis in 0..at.values.len() {
-            let (first, end, less) = self.edge(view, at, axis, to)?;
+            let (first, mut end, less) = self.edge(view, at, axis, to)?;
+            if anew {
+                end = self.anew(end);
+            }
             let mut offsets = value_places(to, axis)?;
             if offsets.iter().all(|offset| *offset == 0) {
                 let holds = self.ir.value(ArithOp::Cmpi, &[first, end], &less, bit);
@@ -66,6 +73,30 @@ impl<'c> Partition<'c> {
                 self.ir.value(VectorOp::Broadcast, &[whole], &[], bits)
             }
         })
+    }
+
+    /// Neighbours in a thread, along the axis that is fast in memory, which neither end of the view parts, as far as an access takes them at once.
+    pub(super) fn vector_at_edges(
+        &self,
+        view: IrValue<'c>,
+        at: &Coordinate<'c>,
+        to: &Spread,
+    ) -> Result<i64, SemError> {
+        let (fast, elem) = fast_axis(view).unwrap_or((0, to.tile.elem));
+        let neighbours = to.layout.neighbours(&to.tile.shape, fast);
+        let neighbours = neighbours.map_err(SemError::Illegal)?;
+        let together = width(view, at, fast, to)?.min(WIDEST_ACCESS / elem.bytes());
+        Ok(1 << neighbours.trailing_zeros().min(together.trailing_zeros()))
+    }
+
+    /// A number that nobody takes for the same as before.
+    fn anew(&self, number: IrValue<'c>) -> IrValue<'c> {
+        let attrs = [
+            ("asm_string", self.ir.string("mov.b32 $0, $1;")),
+            ("constraints", self.ir.string("=r,r")),
+            ("has_side_effects", self.ir.unit()),
+        ];
+        (self.ir).value(LlvmOp::InlineAsm, &[number], &attrs, number.r#type())
     }
 
     /// The place of a thread's first value along an axis, what it is to be less than, and the predicate.

@@ -16,6 +16,7 @@ mod largest;
 mod layout_conversion;
 mod map;
 mod origin;
+mod own_memory;
 mod place;
 mod precision;
 mod print;
@@ -57,7 +58,7 @@ use cutec_dialects::ops::{ArithOp, CuteOp, GpuOp, NvvmOp, TileOp, VectorOp, tile
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, registers_of_thread};
 use cutec_dialects::tile::{TileLayout, TileType};
-use exchange::Among;
+use exchange::{Among, Counted};
 use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
@@ -160,6 +161,13 @@ struct Partition<'c> {
     /// What was loaded of tiles that overlap, by the number of these.
     overlaps: HashMap<i64, Overlap<'c>>,
     scratch: Vec<(Scratch, IrValue<'c>)>,
+    /// Where the blocks of a cluster meet first, what counts of which buffer what is told in it, and whether they still tell each other that they have
+    /// read it when all is done.
+    meeting: Option<IrOp<'c>>,
+    meets_again: bool,
+    counted: HashMap<usize, Counted<'c>>,
+    /// Loads that took the place of what was taken, part by part.
+    begun: HashSet<usize>,
     /// The tile that was written last to be gathered from.
     gathered: Option<gather::Gathered<'c>>,
 }
@@ -220,6 +228,10 @@ fn function_of<'c>(
         overlaps: HashMap::new(),
         operations: operations.clone(),
         scratch: Vec::new(),
+        meeting: None,
+        meets_again: false,
+        counted: HashMap::new(),
+        begun: HashSet::new(),
         gathered: None,
     };
     if pingpong::in_turn(function) > 1 {
@@ -229,7 +241,7 @@ fn function_of<'c>(
     }
     if partition.blocks > 1 {
         // No block writes to the memory of another one before that has begun.
-        partition.meet(Among::Cluster);
+        partition.meeting = Some(partition.meet_in_cluster());
     }
     // Bodies of maps go with their map.
     let kept: Vec<IrOp> = operations
@@ -243,6 +255,10 @@ fn function_of<'c>(
             dead.push(op);
         }
     }
+    if let Some(end) = last_of(function).filter(|_| partition.meets_again) {
+        partition.ir.insertion = Insertion::Before(end);
+        partition.meet(Among::Cluster);
+    }
     for op in dead.into_iter().rev() {
         // SAFETY: what used its results uses vectors now, or was erased before.
         unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) };
@@ -252,6 +268,12 @@ fn function_of<'c>(
         .map_err(|error| (entry, of_semantics(&error)))?;
     warpgroup::name_barriers(context, function, partition.turn);
     Ok(())
+}
+
+/// The operation that ends a kernel.
+fn last_of(function: IrOp<'_>) -> Option<IrOp<'_>> {
+    let body = blocks(function, 0).into_iter().next()?;
+    crate::passes::ir_utils::operations(body).last().copied()
 }
 
 /// Whether a tile can be spread in another way by what each thread or its warp holds, without shared memory.
@@ -360,6 +382,11 @@ impl<'c> Partition<'c> {
                 self.begin_gather(op).map_err(illegal)?;
                 return Ok(true);
             }
+            (TileOp::LoadAsync, _) => {
+                self.load_async(op).map_err(illegal)?;
+                return Ok(true);
+            }
+            (TileOp::Take, Some(to)) => self.take(op, to).map_err(illegal)?,
             (TileOp::Write, None) => {
                 self.write(op).map_err(illegal)?;
                 return Ok(true);

@@ -32,6 +32,11 @@ impl<'c> Partition<'c> {
         thread
     }
 
+    /// The number of the thread in its block.
+    pub(super) fn thread_of_block(&self) -> IrValue<'c> {
+        (self.ir).value(NvvmOp::ReadPtxSregTidX, &[], &[], self.ir.ty("i32"))
+    }
+
     /// The thread's place in each of its modes.
     pub(super) fn thread_places(
         &mut self,

@@ -215,7 +215,6 @@ impl<'c> Partition<'c> {
         combine: ArithOp,
     ) -> Result<(), SemError> {
         let (among, count) = (holders.among, holders.count());
-        let buffer = self.scratch(op, holders.scratch(to))?;
         let i32_type = self.ir.ty("i32");
         // In which of the warps or blocks along the axis this thread is.
         let thread = self.thread();
@@ -245,14 +244,17 @@ impl<'c> Partition<'c> {
             Among::Cluster => self.threads,
         };
         let writers = self.telling(among, writers(from, to, known)?);
-        self.once_by(&writers, |this| {
+        let told = self.tellers(&writers) * written.len() as i64;
+        let exchange = self.exchange(op, among, vec![holders.scratch(to)], told)?;
+        self.by_tellers(&exchange, &writers, |this, told| {
             for (row, number) in rows.iter().zip(&written) {
                 let at = this.place_of(*row, own);
-                this.tell(among, *number, buffer, at)?;
+                this.tell(&exchange, *number, (0, at), told)?;
             }
             Ok(())
         })?;
-        self.meet(among);
+        self.told(&exchange)?;
+        let buffer = exchange.buffers[0];
         // Of a tile that several blocks share, a block has some rows alone.
         let by_rows = self.blocks == 1 && numbers.len() as i64 * count > READ_BY_ALL;
         let parts = match by_rows {
@@ -268,11 +270,7 @@ impl<'c> Partition<'c> {
         for (row, number) in rows.iter().zip(numbers.iter_mut()) {
             *number = self.row(buffer, *row, parts, (elem, combine));
         }
-        // What takes the buffer next may only when all have read it.
-        if self.is_taken_again(op) {
-            self.meet(among);
-        }
-        Ok(())
+        self.end_exchange(&exchange)
     }
 
     /// Each of so many threads combines the parts of some rows, and leaves the result as the first one.

@@ -56,6 +56,12 @@ impl Scratch {
         Scratch { number, ..self }
     }
 
+    /// How many numbers it has room for, and the bytes of each.
+    pub(super) fn numbers(&self) -> Option<(i64, i64)> {
+        let size = cosize_any(&self.layout).ok()?.as_static()?;
+        Some((size, self.elem.bytes()))
+    }
+
     /// Bytes of all that some operations go through, where so many threads of a block share a tile and so many warpgroups have one each: those
     /// alike are one, as in loops and in roles. An operation that is not legal has none.
     pub(in crate::passes::tile) fn bytes_of(

@@ -144,7 +144,12 @@ impl<'c> Partition<'c> {
     }
 
     /// A view of so many elements, as vectors.
-    fn pieces(&self, view: IrValue<'c>, count: i64, vector: i64) -> Result<IrValue<'c>, SemError> {
+    pub(super) fn pieces(
+        &self,
+        view: IrValue<'c>,
+        count: i64,
+        vector: i64,
+    ) -> Result<IrValue<'c>, SemError> {
         let vectors = Layout::concat([
             Layout::contiguous(vector),
             Layout::scalar(count / vector, vector),
@@ -154,7 +159,7 @@ impl<'c> Partition<'c> {
     }
 
     /// One of them.
-    fn piece(&self, pieces: IrValue<'c>, number: i64) -> Result<IrValue<'c>, SemError> {
+    pub(super) fn piece(&self, pieces: IrValue<'c>, number: i64) -> Result<IrValue<'c>, SemError> {
         let at = self.constant(Val::coord([None, Some(number.into())]))?;
         self.cute(CuteOp::Slice, &[pieces, at], &Attrs::default())
     }

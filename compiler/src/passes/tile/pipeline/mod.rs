@@ -10,8 +10,8 @@
 //! What is gathered for a product is begun ahead as well (`gathered.rs`), and tiles whose place an iteration loads, as the pages of
 //! a cache (`numbers.rs`), and copies in branches (`branches.rs`).
 //!
-//! A loop without such products loads its tiles into registers so many iterations ahead, where somebody asked for a depth, or where
-//! the cost model finds registers for it (`registers.rs`).
+//! A loop without such products loads its tiles so many iterations ahead, where somebody asked for a depth, or where the cost model finds
+//! room for it (`loads.rs`): into registers (`registers.rs`), or to memory of each thread's own (`own_memory.rs`).
 //!
 //! Every product, in a loop or not, is taken apart into the blocks of k of its tiled MMA, each read while
 //! the one before is multiplied.
@@ -19,7 +19,9 @@
 mod branches;
 mod gathered;
 mod k_blocks;
+mod loads;
 mod numbers;
+mod own_memory;
 mod plan;
 mod registers;
 mod rewrite;
@@ -35,9 +37,9 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::{Op, ScfOp, TileOp};
 use cutec_dialects::target::Target;
 use k_blocks::{Product, Source};
+use loads::{Held, Loads};
 use melior::Context;
 use plan::Plan;
-use registers::{Held, Loads};
 
 /// Pipelines the loops of the module, and takes its products apart.
 pub fn pipeline<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {
@@ -70,7 +72,7 @@ fn of_function<'c>(
         }
         if let Some(plan) = Plan::of(of, function, target)? {
             plan.apply(context)?;
-        } else if let Some(loads) = Loads::of(of, function, held)? {
+        } else if let Some(loads) = Loads::of(of, (function, target), held)? {
             loads.apply(context)?;
         }
     }

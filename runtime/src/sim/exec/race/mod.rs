@@ -149,6 +149,7 @@ impl Races {
             | Act::BulkRead
             | Act::BulkWrite
             | Act::MapRead
+            | Act::BulkSignal
             | Act::MultiplyRead => IN_FLIGHT,
             Act::Read | Act::Write | Act::Update | Act::Signal | Act::Multiply => {
                 self.clocks.now(actor.warp)
@@ -172,13 +173,14 @@ impl Races {
             | Act::BulkRead
             | Act::MapRead
             | Act::BulkWrite
+            | Act::BulkSignal
             | Act::Multiply => actor.warp,
         };
         let mark = Mark::new(cta, clock, warp, actor.pc, strength);
         let writes = match touch.act {
             Act::Write | Act::Update | Act::CopyWrite | Act::BulkWrite => true,
             // Arrivals and waits may meet each other, but not the making of the object.
-            Act::Signal => !order.strong,
+            Act::Signal | Act::BulkSignal => !order.strong,
             Act::Read
             | Act::CopyRead
             | Act::BulkRead
@@ -227,7 +229,8 @@ impl Races {
                 }
             }
             // What an `mbarrier` orders depends on its phases.
-            if order.strong && !matches!(touch.act, Act::Signal | Act::BulkWrite) {
+            if order.strong && !matches!(touch.act, Act::Signal | Act::BulkSignal | Act::BulkWrite)
+            {
                 let reads = touch.act != Act::Write;
                 self.clocks
                     .synchronize(thread, (touch.space, address), order, reads, writes);
