@@ -384,7 +384,7 @@ impl<'c> Partition<'c> {
             self.barrier();
         }
         let place = self.place_in_order(combining, digit, apart, false);
-        let (own, firsts) = self.block_places(combining, digit, place, &blocks)?;
+        let (own, firsts, stride) = self.block_places(combining, digit, place, blocks.len())?;
         let writers = self.telling(among, combining.writers(digit)?);
         self.once_by(&writers, |this| {
             for (block, index) in blocks.iter().zip(&own) {
@@ -397,7 +397,6 @@ impl<'c> Partition<'c> {
             Ok(())
         })?;
         self.meet(among);
-        let stride = combining.stride(combining.axis);
         let word = self.ir.ty("i32");
         let mine = self.place_in(combining, digit, apart);
         for (block, first) in blocks.iter().zip(&firsts) {
@@ -530,49 +529,39 @@ impl<'c> Partition<'c> {
         self.ir.value(CuteOp::MakeCoord, &[index], &[], ty)
     }
 
-    /// For each block the place of its total, and that of the first block of its group, which differs from it in the
-    /// digit alone.
+    /// For each block the place of its total, that of the first block of its group, which differs from it in the digit alone, and how far apart the places of
+    /// a group are. One block of all threads lies behind the other, so that neighbours have neighbouring places.
     fn block_places(
         &mut self,
         combining: &Combining<'c>,
         digit: Digit,
         place: IrValue<'c>,
-        blocks: &[usize],
-    ) -> Result<(Numbers<'c>, Numbers<'c>), SemError> {
+        blocks: usize,
+    ) -> Result<(Numbers<'c>, Numbers<'c>, i64), SemError> {
         let word = self.ir.ty("i32");
-        let spread = &combining.spread;
-        let stride = |axis: usize| combining.stride(axis);
-        let mut base = self.ir.constant(0, "i32");
-        let mut offsets = vec![0; blocks.len()];
-        for axis in 0..spread.tile.shape.len() {
-            let step = if axis == combining.axis {
-                digit.step
-            } else {
-                1
-            };
-            let first = self.first_place(spread, axis)?;
-            let divisor = self.ir.constant(step, "i32");
-            let first = self.ir.value(ArithOp::Divui, &[first, divisor], &[], word);
-            let by = self.ir.constant(stride(axis), "i32");
-            let part = self.ir.value(ArithOp::Muli, &[first, by], &[], word);
-            base = self.ir.value(ArithOp::Addi, &[base, part], &[], word);
-            // Digits of values that are not done yet are multiples of the step.
-            let places = value_places(spread, axis)?;
-            for (offset, block) in offsets.iter_mut().zip(blocks) {
-                *offset += places[*block] / step * stride(axis);
-            }
-        }
-        let by = self.ir.constant(stride(combining.axis), "i32");
-        let mine = self.ir.value(ArithOp::Muli, &[place, by], &[], word);
-        let group = self.ir.value(ArithOp::Subi, &[base, mine], &[], word);
-        let from = |start: IrValue<'c>| -> Numbers<'c> {
-            let all = offsets.iter().map(|offset| {
-                let offset = self.ir.constant(*offset, "i32");
-                self.ir.value(ArithOp::Addi, &[start, offset], &[], word)
-            });
-            all.collect()
+        let thread = self.thread();
+        let binary = |this: &Self, op, a, by| {
+            let by = this.ir.constant(by, "i32");
+            this.ir.value(op, &[a, by], &[], word)
         };
-        Ok((from(base), from(group)))
+        let (mut base, mut threads) = (self.ir.constant(0, "i32"), 1);
+        for (apart, extent) in combining.groups(digit)? {
+            let part = binary(self, ArithOp::Divui, thread, apart);
+            let part = binary(self, ArithOp::Remui, part, extent);
+            let part = binary(self, ArithOp::Muli, part, threads);
+            base = self.ir.value(ArithOp::Addi, &[base, part], &[], word);
+            threads *= extent;
+        }
+        let stride = threads * blocks as i64;
+        let mine = binary(self, ArithOp::Muli, place, stride);
+        let own = self.ir.value(ArithOp::Addi, &[base, mine], &[], word);
+        let from = |first: IrValue<'c>| -> Numbers<'c> {
+            let offsets = (0..blocks as i64).map(|block| block * threads);
+            offsets
+                .map(|offset| binary(self, ArithOp::Addi, first, offset))
+                .collect()
+        };
+        Ok((from(own), from(base), stride))
     }
 
     /// The totals, in the order of the values that are left.
@@ -681,7 +670,17 @@ pub(super) fn digits(
 }
 
 impl Digit {
-    /// Buffers for the totals that threads tell each other: a place for each block, of the tile where an element is a block.
+    /// The part of a thread's number that it is, as divisor and extent, if threads hold its values.
+    fn of_threads(self) -> Option<(i64, i64)> {
+        match self.held {
+            Held::Values(_) => None,
+            Held::Lanes(apart) | Held::Warps(apart) | Held::Blocks(apart) => {
+                Some((apart, self.extent))
+            }
+        }
+    }
+
+    /// Buffers for the totals that threads tell each other: a place for each block, at most as many as the tile has where those of the steps before are blocks.
     pub(super) fn scratch(self, spread: &Spread, elems: &[Elem]) -> Vec<Scratch> {
         let first = match self.held {
             Held::Values(_) | Held::Lanes(_) => return Vec::new(),
@@ -702,13 +701,23 @@ impl Combining<'_> {
         digits(&self.spread, self.axis, self.threads, self.is_scan)
     }
 
-    /// How far apart the totals of neighbours along an axis lie in shared memory: what threads beside each other tell lies side by side, and behind it
-    /// the next along the axis that is combined.
-    fn stride(&self, axis: usize) -> i64 {
-        let extents = self.spread.tile.shape.iter().enumerate();
-        let inner = extents
-            .filter(|(other, _)| *other != self.axis && (axis == self.axis || *other < axis));
-        inner.map(|(_, extent)| extent).product()
+    /// The parts of a thread's number, as divisor and extent, by which groups of blocks differ that a digit counts: coordinates along other axes, and the
+    /// digits behind it.
+    fn groups(&self, of: Digit) -> Result<Vec<(i64, i64)>, SemError> {
+        let shape = &self.spread.tile.shape;
+        let modes = self.spread.layout.thread_modes(shape);
+        let (mut parts, mut apart) = (Vec::new(), 1);
+        for mode in modes.map_err(SemError::Illegal)? {
+            if mode.along.is_some_and(|(axis, _)| axis != self.axis) {
+                parts.push((apart, mode.extent));
+            }
+            apart *= mode.extent;
+        }
+        let behind = self.digits()?.into_iter();
+        let behind = behind.filter(|digit| digit.step > of.step);
+        parts.extend(behind.filter_map(Digit::of_threads));
+        parts.sort_unstable();
+        Ok(parts)
     }
 
     /// The parts of a thread's number, as divisor and extent, that are zero in a thread which leaves a total for the
@@ -732,12 +741,7 @@ impl Combining<'_> {
             .digits()?
             .into_iter()
             .filter(|digit| digit.step < next.step);
-        parts.extend(done.filter_map(|digit| match digit.held {
-            Held::Values(_) => None,
-            Held::Lanes(apart) | Held::Warps(apart) | Held::Blocks(apart) => {
-                Some((apart, digit.extent))
-            }
-        }));
+        parts.extend(done.filter_map(Digit::of_threads));
         Ok(parts)
     }
 }
