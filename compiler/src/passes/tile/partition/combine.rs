@@ -20,7 +20,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::WARP;
+use cutec_dialects::tile::TileLayout;
 use cutec_layout::{AnyLayout, Layout};
 use melior::ir::{OperationRef, Type, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
@@ -58,7 +58,7 @@ enum Held {
     Values(i64),
     /// Lanes, this many apart.
     Lanes(i64),
-    /// Warps of threads, this many apart.
+    /// Warps, or lanes that no shuffle brings together, whose threads are this many apart.
     Warps(i64),
     /// Blocks, whose threads are this many apart.
     Blocks(i64),
@@ -300,12 +300,6 @@ impl<'c> Partition<'c> {
         digit: Digit,
         apart: i64,
     ) -> Result<(), SemError> {
-        if apart.count_ones() != 1 || digit.extent.count_ones() != 1 {
-            return Err(SemError::Illegal(format!(
-                "combines {} lanes that are {apart} apart; expected powers of two",
-                digit.extent
-            )));
-        }
         let blocks: Vec<usize> = state.totals.keys().copied().collect();
         if !combining.is_scan {
             for block in blocks {
@@ -634,7 +628,7 @@ pub(super) fn digits(
     {
         let end = apart * mode.extent;
         if let Some((_, step)) = mode.along.filter(|(axis, _)| *axis == along) {
-            let lanes = end.min(WARP) / apart.min(WARP);
+            let lanes = TileLayout::lanes_of(apart, mode.extent);
             if lanes > 1 {
                 digits.push(Digit {
                     step,
@@ -642,13 +636,13 @@ pub(super) fn digits(
                     held: Held::Lanes(apart),
                 });
             }
-            let step = step * lanes.max(1);
-            let warps = end.min(threads) / apart.clamp(WARP, threads.max(WARP));
+            let (step, told) = (step * lanes, apart * lanes);
+            let warps = end.min(threads) / told;
             if warps > 1 {
                 digits.push(Digit {
                     step,
                     extent: warps,
-                    held: Held::Warps(apart.max(WARP)),
+                    held: Held::Warps(told),
                 });
             }
             let first = apart.max(threads);
