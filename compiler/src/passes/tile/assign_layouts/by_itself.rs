@@ -85,8 +85,13 @@ impl<'c> Assignment<'c> {
         }
         let gathered = gathered.map(|along| along.unwrap_or((last, 1)));
         let accessed = self.memory(value, tile).or(gathered);
-        let (axis, vector) = accessed.unwrap_or((all.axis, all.vector));
-        let together = self.scanned(value).or_else(|| self.shifted(value, axis));
+        let (axis, mut vector) = accessed.unwrap_or((all.axis, all.vector));
+        let scanned = self.scanned(value);
+        if scanned == Some(axis) {
+            // Lanes combine once what neighbours are of one, however memory is accessed.
+            vector = vector.max(8 * WIDEST_ACCESS / tile.elem.bits());
+        }
+        let together = scanned.or_else(|| self.shifted(value, axis));
         SideBySide {
             axis,
             vector,
