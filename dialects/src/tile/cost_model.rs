@@ -76,6 +76,11 @@ pub fn threads_of_memory(size: i64, accesses: &[TileAccess], reduces: bool) -> i
     1 << (size / of_a_thread).clamp(WARP, MOST_THREADS).ilog2()
 }
 
+/// How many threads a block may have that [`threads_of_memory`] gives fewer, where its tiles do not go evenly among these: of what is rounded down twice as many.
+pub fn most_threads_of_memory(least: i64) -> i64 {
+    (2 * least).min(MOST_THREADS)
+}
+
 /// Elements of a row that a thread has as a whole where a loop reduces it.
 const SHORT_ROW: i64 = 32;
 /// Threads that share a longer one for which the loop loads as much: with 16 each loads 8 of 128 elements for 4 rows ("Pairs, sums of loops, scans, f8").

@@ -1,5 +1,8 @@
 //! How a tile is spread over the threads of a block.
 mod derived;
+mod side_by_side;
+
+pub use side_by_side::{Narrower, SideBySide};
 
 use crate::target::{BLOCK_SIZES, LARGEST_CLUSTER};
 use cutec_layout::algebra::cosize;
@@ -28,19 +31,6 @@ impl Mode {
     pub fn repeats(&self) -> bool {
         self.along.is_none() && self.extent > 1
     }
-}
-
-/// How threads stand side by side in a tile.
-#[derive(Clone, Copy, Debug)]
-pub struct SideBySide {
-    /// The axis along which they do.
-    pub axis: usize,
-    /// Neighbours along it that a thread has.
-    pub vector: i64,
-    /// How many stand along it, at most.
-    pub threads: i64,
-    /// Another axis along which what a thread has are neighbours, too, and not every so many-th.
-    pub together: Option<usize>,
 }
 
 impl TileLayout {
@@ -142,94 +132,6 @@ impl TileLayout {
             Some((coalesced(modes.0), coalesced(modes.1)))
         };
         self == other || modes(self).is_some_and(|own| modes(other) == Some(own))
-    }
-
-    /// `threads` threads side by side along the axis that is fast in memory, each with vectors of `vector`
-    /// elements where the shape allows it; what is left of the threads goes along the other axes, or
-    /// holds the same.
-    pub fn blocked(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Self {
-        let side_by_side = SideBySide {
-            axis: fast,
-            vector,
-            threads,
-            together: None,
-        };
-        TileLayout::of_threads(shape, side_by_side, threads)
-    }
-
-    /// The same in another arrangement.
-    pub fn of_threads(shape: &[i64], side_by_side: SideBySide, threads: i64) -> Self {
-        let SideBySide {
-            axis: fast,
-            mut vector,
-            threads: most,
-            together,
-        } = side_by_side;
-        let size: i64 = shape.iter().product();
-        let most = 1 << most.max(1).ilog2();
-        vector = vector.min(power_of_two(shape[fast]));
-        while vector > 1 && size / vector < threads {
-            vector /= 2;
-        }
-        let order =
-            std::iter::once(fast).chain((0..shape.len()).rev().filter(|axis| *axis != fast));
-        let mut left = power_of_two(threads);
-        let alike = threads / left;
-        let (mut thread_modes, mut value_modes) = (Vec::new(), Vec::new());
-        if vector > 1 {
-            value_modes.push(Mode {
-                extent: vector,
-                along: Some((fast, 1)),
-            });
-        }
-        let neighbours = value_modes.len();
-        for axis in order {
-            let width = if axis == fast { vector } else { 1 };
-            let vectors = shape[axis] / width;
-            let room = if axis == fast { most.min(left) } else { left };
-            let across = power_of_two(vectors).min(room);
-            let of_thread = vectors / across;
-            let (step_of_threads, step) = match together == Some(axis) {
-                true => (width * of_thread, width),
-                false => (width, width * across),
-            };
-            if across > 1 {
-                thread_modes.push(Mode {
-                    extent: across,
-                    along: Some((axis, step_of_threads)),
-                });
-            }
-            if vectors > across {
-                value_modes.push(Mode {
-                    extent: of_thread,
-                    along: Some((axis, step)),
-                });
-            }
-            left /= across;
-        }
-        // What of their number is no power of two shares what each would have of an axis, the slowest that it divides.
-        let mut shared = value_modes[neighbours..].iter_mut().rev();
-        let shared = shared.find(|mode| {
-            let is_apart = mode.along.is_some_and(|(axis, _)| together != Some(axis));
-            left == 1 && alike > 1 && is_apart && mode.extent % alike == 0
-        });
-        if let Some(mode) = shared
-            && let Some((axis, step)) = mode.along
-        {
-            thread_modes.push(Mode {
-                extent: alike,
-                along: Some((axis, step)),
-            });
-            mode.extent /= alike;
-            mode.along = Some((axis, step * alike));
-            value_modes.retain(|mode| mode.extent > 1);
-        } else if left * alike > 1 {
-            thread_modes.push(Mode {
-                extent: left * alike,
-                along: None,
-            });
-        }
-        TileLayout::of_modes(&thread_modes, &value_modes, shape)
     }
 
     /// How many of a thread's values are neighbours along an axis: a power of two.
@@ -405,21 +307,6 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_no_power_of_two_share_what_is_left() {
-        let text =
-            |shape: &[i64], threads| TileLayout::blocked(shape, 1, 4, threads).tv().to_string();
-        assert_eq!(text(&[24, 64], 96), "((16,2,3),(4,4)):((96,1,2),(24,6))");
-        // Of 32 rows none of three can have as many as the others: they have the same.
-        assert_eq!(text(&[32, 64], 96), "((16,2,3),(4,16)):((128,1,0),(32,2))");
-        assert_eq!(text(&[12, 64], 192), "((16,4,3),(4)):((48,1,4),(12))");
-        for (shape, threads) in [([24, 64], 96), ([12, 64], 192), ([40, 80], 160)] {
-            TileLayout::blocked(&shape, 1, 4, threads)
-                .check(&shape)
-                .unwrap();
-        }
-    }
-
-    #[test]
     fn modes_go_along_axes() {
         // C of mma.sync m16n8k16: a row for each four lanes, two neighbouring columns, eight rows on.
         let c = layout("((4,8),(2,2)):((32,1),(16,8))");
@@ -456,36 +343,6 @@ mod tests {
     }
 
     #[test]
-    fn threads_stand_side_by_side_along_the_fast_axis() {
-        let text = |shape: &[i64], fast, vector, threads| {
-            let blocked = TileLayout::blocked(shape, fast, vector, threads);
-            assert_eq!(blocked.check(shape), Ok(()));
-            assert_eq!(blocked.threads(), threads);
-            blocked.tv().to_string()
-        };
-        assert_eq!(
-            text(&[64, 64], 1, 8, 128),
-            "((8,16),(8,4)):((512,1),(64,16))"
-        );
-        assert_eq!(
-            text(&[64, 64], 0, 8, 128),
-            "((8,16),(8,4)):((8,64),(1,1024))"
-        );
-        assert_eq!(text(&[1, 4096], 1, 8, 256), "((256),(8,2)):((8),(1,2048))");
-        // Three times a power of two: every third of them holds the same.
-        assert_eq!(
-            text(&[8, 64], 1, 8, 96),
-            "((16,2,3),(4,4)):((32,1,0),(8,2))"
-        );
-        // Fewer elements than threads: some hold the same.
-        assert_eq!(text(&[2, 8], 1, 8, 64), "((8,2,4),1):((2,1,0),0)");
-        assert_eq!(
-            text(&[3, 48], 1, 8, 32),
-            "((4,8),(4,3,3)):((12,0),(3,48,1))"
-        );
-    }
-
-    #[test]
     fn neighbours_are_found_across_modes() {
         let c = layout("((4,8),(2,2)):((32,1),(16,8))");
         assert_eq!(c.neighbours(&[16, 8], 1), Ok(2));
@@ -493,19 +350,6 @@ mod tests {
         // The second mode goes on where the first ends, whatever stands between.
         let spread = layout("(8,(2,2,2)):(1,(8,32,16))");
         assert_eq!(spread.neighbours(&[8, 8], 1), Ok(8));
-    }
-
-    #[test]
-    fn threads_side_by_side_are_a_power_of_two() {
-        let three = SideBySide {
-            axis: 1,
-            vector: 4,
-            threads: 3,
-            together: None,
-        };
-        let rows = TileLayout::of_threads(&[192, 64], three, 384);
-        assert_eq!(rows.check(&[192, 64]), Ok(()));
-        assert_eq!(rows.threads() * rows.values(), 192 * 64);
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod verify;
 mod windows;
 
 pub use crate::ops::TileOp;
-pub use layout::{Mode, SideBySide, TileLayout};
+pub use layout::{Mode, Narrower, SideBySide, TileLayout};
 pub use merged::{BOX, box_extents, modes_of_axes};
 pub use place::{BOUND, BY_ELEMENT, by_element};
 pub use precision::{PRECISION, Precision};

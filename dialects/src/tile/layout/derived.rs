@@ -17,23 +17,18 @@ impl TileLayout {
         Ok(TileLayout::of_modes(&threads, &values, to))
     }
 
-    /// Of what is left of a tile of layout `whole` by a reduction, which several threads hold: each of those among the first `lanes` that the reduction
+    /// Of what is left of a tile of layout `whole` by a reduction, which several threads hold: each lane of those that the reduction
     /// brought together holds a part of it instead, the last of its values first, as far as they can be halved.
     ///
     /// # Errors
     /// Where a mode goes beyond an axis.
-    pub fn parted(
-        &self,
-        to: &[i64],
-        (whole, shape): (&Self, &[i64]),
-        lanes: i64,
-    ) -> Result<Self, String> {
+    pub fn parted(&self, to: &[i64], (whole, shape): (&Self, &[i64])) -> Result<Self, String> {
         let (before, left) = (whole.thread_modes(shape)?, self.thread_modes(to)?);
         let mut values = self.value_modes(to)?;
         let (mut threads, mut first) = (Vec::new(), 1);
         for (mode, mut left) in before.iter().zip(left) {
-            let mut among = match mode.along.is_some() && left.along.is_none() && first < lanes {
-                true => left.extent.min(lanes / first),
+            let mut among = match mode.along.is_some() && left.along.is_none() {
+                true => TileLayout::lanes_of(first, left.extent),
                 false => 1,
             };
             first *= left.extent;
@@ -226,7 +221,7 @@ mod tests {
         ] {
             let whole = layout(whole);
             let in_all = whole.reduced(&shape, &to).expect("a layout");
-            let parted = in_all.parted(&to, (&whole, &shape), 32).expect("a layout");
+            let parted = in_all.parted(&to, (&whole, &shape)).expect("a layout");
             assert_eq!(parted.threads(), in_all.threads());
             let held = |of: &TileLayout, thread: i64| -> Vec<i64> {
                 let values = 0..of.values();

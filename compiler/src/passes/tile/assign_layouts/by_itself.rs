@@ -17,7 +17,7 @@ use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::cost_model::ReducedRow;
-use cutec_dialects::tile::{SideBySide, TileLayout, TileType};
+use cutec_dialects::tile::{Narrower, SideBySide, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::ir::operation::OperationLike;
 use std::collections::HashSet;
@@ -33,9 +33,9 @@ impl<'c> Assignment<'c> {
             return Ok(());
         }
         let along = self.along(value, tile);
-        let layout = match self.by_parts(value, tile, along)? {
+        let layout = match self.by_parts(value, tile, &along)? {
             Some(layout) => layout,
-            None => self.of_all_threads(value, tile, along)?,
+            None => self.of_all_threads(value, tile, &along)?,
         };
         self.warn_of_copies(value, tile, &layout);
         self.assign(value, layout);
@@ -47,7 +47,7 @@ impl<'c> Assignment<'c> {
         &self,
         value: IrValue<'c>,
         tile: &TileType,
-        along: SideBySide,
+        along: &SideBySide,
     ) -> Result<TileLayout, Failed<'c>> {
         let blocks = blocks_of_tile(self.function);
         let own = self.threads / blocks;
@@ -66,24 +66,41 @@ impl<'c> Assignment<'c> {
     }
 
     /// Along which axis threads stand side by side.
-    fn along(&self, value: IrValue<'c>, tile: &TileType) -> SideBySide {
+    pub(super) fn along(&self, value: IrValue<'c>, tile: &TileType) -> SideBySide {
         let last = tile.shape.len().saturating_sub(1);
-        let by_itself = match self.gathered(value) {
-            None => match self.reduced_in_a_loop(value, tile) {
-                Some(reduced) => return reduced,
-                None => (last, 8 * WIDEST_ACCESS / tile.elem.bits()),
-            },
-            Some(along) => along.unwrap_or((last, 1)),
+        let all = SideBySide {
+            combined: self.combined(value, tile),
+            evenly: blocks_of_tile(self.function) > 1,
+            ..SideBySide::along(last, 8 * WIDEST_ACCESS / tile.elem.bits(), self.threads)
         };
-        let (axis, vector) = self.memory(value, tile).unwrap_or(by_itself);
+        let gathered = self.gathered(value);
+        if gathered.is_none()
+            && let Some(row) = self.reduced_in_a_loop(value, tile)
+        {
+            return SideBySide {
+                combined: all.combined,
+                evenly: all.evenly,
+                ..row
+            };
+        }
+        let gathered = gathered.map(|along| along.unwrap_or((last, 1)));
+        let accessed = self.memory(value, tile).or(gathered);
+        let (axis, mut vector) = accessed.unwrap_or((all.axis, all.vector));
+        let scanned = self.scanned(value);
+        if scanned == Some(axis) {
+            // Lanes combine once what neighbours are of one, however memory is accessed.
+            vector = vector.max(8 * WIDEST_ACCESS / tile.elem.bits());
+        }
+        let together = scanned.or_else(|| self.shifted(value, axis));
         SideBySide {
             axis,
             vector,
-            threads: self.threads,
-            together: self
-                .scanned(value)
-                .or_else(|| self.shifted(value, axis))
-                .filter(|together| *together != axis),
+            narrower: match accessed {
+                Some(_) => Narrower::AtNoAccess,
+                None => Narrower::Always,
+            },
+            together: together.filter(|together| *together != axis),
+            ..all
         }
     }
 
@@ -122,9 +139,7 @@ impl<'c> Assignment<'c> {
         &self,
         value: IrValue<'c>,
         tile: &TileType,
-        SideBySide {
-            axis: fast, vector, ..
-        }: SideBySide,
+        along: &SideBySide,
     ) -> Result<Option<TileLayout>, Failed<'c>> {
         let class = self.classes.class(value);
         let reshaping = class.and_then(|class| self.reshaping.get(&class));
@@ -150,14 +165,18 @@ impl<'c> Assignment<'c> {
         let (Some(axis), None) = (shorter.next(), shorter.next()) else {
             return Ok(None);
         };
-        if size < self.threads || tile.shape[axis] % part[axis] != 0 {
+        // Blocks of a cluster that are no power of two of threads have parts of their own.
+        let blocks = blocks_of_tile(self.function);
+        let has_all = blocks == 1 || (self.threads / blocks).count_ones() == 1;
+        if !has_all || size < self.threads || tile.shape[axis] % part[axis] != 0 {
             return Ok(None);
         }
-        let vectors = (0..=vector.ilog2()).rev().map(|power| 1 << power);
-        let vector = vectors
-            .into_iter()
-            .find(|vector| size / vector >= self.threads);
-        let layout = TileLayout::blocked(part, fast, vector.unwrap_or(1), self.threads);
+        let along = SideBySide {
+            threads: self.threads,
+            together: None,
+            ..along.clone()
+        };
+        let layout = TileLayout::of_threads(part, &along, self.threads);
         let whole = layout.joined(part, axis, tile.shape[axis] / part[axis]);
         let op = defining_op(value).unwrap_or(self.function);
         whole.map(Some).map_err(|message| (op, message))
@@ -165,10 +184,10 @@ impl<'c> Assignment<'c> {
 
     /// Warns where threads hold the same, though each could have a part of its own.
     fn warn_of_copies(&self, value: IrValue<'c>, tile: &TileType, layout: &TileLayout) {
-        let (size, values) = (tile.size(), layout.values());
-        let holders = layout.threads() * values / size.max(1);
+        let size = tile.size();
+        let holders = self.threads * layout.values() / size.max(1);
         let parts = size * tile.elem.bytes() / WIDEST_ACCESS;
-        if holders == 1 || parts < self.threads {
+        if holders <= 1 || parts < self.threads {
             return;
         }
         let op = defining_op(value).unwrap_or(self.function);
@@ -222,12 +241,7 @@ impl<'c> Assignment<'c> {
                 return None;
             }
             let (vector, threads) = row.spread(self.threads)?;
-            Some(SideBySide {
-                axis,
-                vector,
-                threads,
-                together: None,
-            })
+            Some(SideBySide::along(axis, vector, threads))
         })
     }
 

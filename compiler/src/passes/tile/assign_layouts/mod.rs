@@ -14,8 +14,8 @@ mod by_itself;
 mod conversions;
 mod scatters;
 mod shared_work;
+mod threads;
 
-use accesses::accesses_of;
 use conversions::{convert_operand, convert_recast, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;
@@ -38,7 +38,7 @@ use cutec_dialects::atoms::Issuer;
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
-use cutec_dialects::tile::cost_model::{checked_threads, threads_of_memory};
+use cutec_dialects::tile::cost_model::checked_threads;
 use cutec_dialects::tile::{Recast, TileLayout};
 use cutec_frontend::diagnostics::codes;
 use melior::Context;
@@ -110,31 +110,6 @@ impl<'c> Assignment<'c> {
         }
         let pinned = types::pinned_warps(function).map_err(|message| (function, message))?;
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
-        let threads = declared_block_size(function).or(pinned).unwrap_or_else(|| {
-            let sizes = classes.tiles.iter().map(|(_, tile)| tile.size());
-            let size = sizes.max().unwrap_or(0) / blocks;
-            let reduces = operations.iter().any(|op| {
-                matches!(
-                    TileOp::of(*op),
-                    Some(TileOp::Reduce | TileOp::Fold | TileOp::Scan)
-                )
-            });
-            let accesses = accesses_of(&operations, size, &target);
-            let threads = threads_of_memory(size, &accesses, reduces);
-            let vectors = accesses.iter().map(|access| access.vector).min();
-            let vectors = match vectors {
-                Some(vector) => format!(", accessed {vector} at once"),
-                None => String::new(),
-            };
-            let message = format!(
-                "{threads} threads a block, chosen: {} of {size} elements for each of the largest tiles{vectors}; `warps(n)` pins them",
-                size / threads.max(1)
-            );
-            remark(function.location(), message);
-            threads
-        });
-        let threads = checked_threads(threads).map_err(|message| (function, message))?;
-        let threads = threads * blocks;
         let mut reshaping: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
         for (number, op) in operations.iter().enumerate() {
@@ -149,17 +124,22 @@ impl<'c> Assignment<'c> {
                 accesses.entry(held).or_default().push(*op);
             }
         }
-        Ok(Assignment {
+        let mut assignment = Assignment {
             function,
             target,
             operations,
             classes,
-            threads,
+            threads: 0,
             layouts: HashMap::new(),
             reshaping,
             accesses,
             pending: BTreeSet::new(),
-        })
+        };
+        let threads = declared_block_size(function).or(pinned);
+        let threads = threads.unwrap_or_else(|| assignment.chosen_threads());
+        let threads = checked_threads(threads).map_err(|message| (function, message))?;
+        assignment.threads = threads * blocks;
+        Ok(assignment)
     }
 
     fn named(&self, kind: TileOp) -> Vec<IrOp<'c>> {
@@ -522,7 +502,7 @@ fn told_by_halves<'c>(
     let (from, to) = (tile_of(op, input)?, tile_of(op, result)?);
     match &from.layout {
         Some(whole) if TileOp::Reduce.is(op) && to.layout.as_ref() != Some(&in_all) => {
-            let parted = in_all.parted(&to.shape, (whole, &from.shape), WARP);
+            let parted = in_all.parted(&to.shape, (whole, &from.shape));
             parted.map_err(|message| (op, message))
         }
         _ => Ok(in_all),

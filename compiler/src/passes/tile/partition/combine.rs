@@ -20,7 +20,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::WARP;
+use cutec_dialects::tile::TileLayout;
 use cutec_layout::{AnyLayout, Layout};
 use melior::ir::{OperationRef, Type, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
@@ -58,7 +58,7 @@ enum Held {
     Values(i64),
     /// Lanes, this many apart.
     Lanes(i64),
-    /// Warps of threads, this many apart.
+    /// Warps, or lanes that no shuffle brings together, whose threads are this many apart.
     Warps(i64),
     /// Blocks, whose threads are this many apart.
     Blocks(i64),
@@ -300,12 +300,6 @@ impl<'c> Partition<'c> {
         digit: Digit,
         apart: i64,
     ) -> Result<(), SemError> {
-        if apart.count_ones() != 1 || digit.extent.count_ones() != 1 {
-            return Err(SemError::Illegal(format!(
-                "combines {} lanes that are {apart} apart; expected powers of two",
-                digit.extent
-            )));
-        }
         let blocks: Vec<usize> = state.totals.keys().copied().collect();
         if !combining.is_scan {
             for block in blocks {
@@ -379,7 +373,7 @@ impl<'c> Partition<'c> {
             self.barrier();
         }
         let place = self.place_in_order(combining, digit, apart, false);
-        let (own, firsts) = self.block_places(combining, digit, place, &blocks)?;
+        let (own, firsts, stride) = self.block_places(combining, digit, place, blocks.len())?;
         let writers = self.telling(among, combining.writers(digit)?);
         let told = self.tellers(&writers) * blocks.len() as i64;
         let scratch = digit.scratch(&combining.spread, &combining.elems);
@@ -395,7 +389,6 @@ impl<'c> Partition<'c> {
             Ok(())
         })?;
         self.told(&exchange)?;
-        let stride = combining.stride(combining.axis);
         let word = self.ir.ty("i32");
         let mine = self.place_in(combining, digit, apart);
         for (block, first) in blocks.iter().zip(&firsts) {
@@ -524,49 +517,39 @@ impl<'c> Partition<'c> {
         self.ir.value(CuteOp::MakeCoord, &[index], &[], ty)
     }
 
-    /// For each block the place of its total, and that of the first block of its group, which differs from it in the
-    /// digit alone.
+    /// For each block the place of its total, that of the first block of its group, which differs from it in the digit alone, and how far apart the places of
+    /// a group are. One block of all threads lies behind the other, so that neighbours have neighbouring places.
     fn block_places(
         &mut self,
         combining: &Combining<'c>,
         digit: Digit,
         place: IrValue<'c>,
-        blocks: &[usize],
-    ) -> Result<(Numbers<'c>, Numbers<'c>), SemError> {
+        blocks: usize,
+    ) -> Result<(Numbers<'c>, Numbers<'c>, i64), SemError> {
         let word = self.ir.ty("i32");
-        let spread = &combining.spread;
-        let stride = |axis: usize| combining.stride(axis);
-        let mut base = self.ir.constant(0, "i32");
-        let mut offsets = vec![0; blocks.len()];
-        for axis in 0..spread.tile.shape.len() {
-            let step = if axis == combining.axis {
-                digit.step
-            } else {
-                1
-            };
-            let first = self.first_place(spread, axis)?;
-            let divisor = self.ir.constant(step, "i32");
-            let first = self.ir.value(ArithOp::Divui, &[first, divisor], &[], word);
-            let by = self.ir.constant(stride(axis), "i32");
-            let part = self.ir.value(ArithOp::Muli, &[first, by], &[], word);
-            base = self.ir.value(ArithOp::Addi, &[base, part], &[], word);
-            // Digits of values that are not done yet are multiples of the step.
-            let places = value_places(spread, axis)?;
-            for (offset, block) in offsets.iter_mut().zip(blocks) {
-                *offset += places[*block] / step * stride(axis);
-            }
-        }
-        let by = self.ir.constant(stride(combining.axis), "i32");
-        let mine = self.ir.value(ArithOp::Muli, &[place, by], &[], word);
-        let group = self.ir.value(ArithOp::Subi, &[base, mine], &[], word);
-        let from = |start: IrValue<'c>| -> Numbers<'c> {
-            let all = offsets.iter().map(|offset| {
-                let offset = self.ir.constant(*offset, "i32");
-                self.ir.value(ArithOp::Addi, &[start, offset], &[], word)
-            });
-            all.collect()
+        let thread = self.thread();
+        let binary = |this: &Self, op, a, by| {
+            let by = this.ir.constant(by, "i32");
+            this.ir.value(op, &[a, by], &[], word)
         };
-        Ok((from(base), from(group)))
+        let (mut base, mut threads) = (self.ir.constant(0, "i32"), 1);
+        for (apart, extent) in combining.groups(digit)? {
+            let part = binary(self, ArithOp::Divui, thread, apart);
+            let part = binary(self, ArithOp::Remui, part, extent);
+            let part = binary(self, ArithOp::Muli, part, threads);
+            base = self.ir.value(ArithOp::Addi, &[base, part], &[], word);
+            threads *= extent;
+        }
+        let stride = threads * blocks as i64;
+        let mine = binary(self, ArithOp::Muli, place, stride);
+        let own = self.ir.value(ArithOp::Addi, &[base, mine], &[], word);
+        let from = |first: IrValue<'c>| -> Numbers<'c> {
+            let offsets = (0..blocks as i64).map(|block| block * threads);
+            offsets
+                .map(|offset| binary(self, ArithOp::Addi, first, offset))
+                .collect()
+        };
+        Ok((from(own), from(base), stride))
     }
 
     /// The totals, in the order of the values that are left.
@@ -639,7 +622,7 @@ pub(super) fn digits(
     {
         let end = apart * mode.extent;
         if let Some((_, step)) = mode.along.filter(|(axis, _)| *axis == along) {
-            let lanes = end.min(WARP) / apart.min(WARP);
+            let lanes = TileLayout::lanes_of(apart, mode.extent);
             if lanes > 1 {
                 digits.push(Digit {
                     step,
@@ -647,13 +630,13 @@ pub(super) fn digits(
                     held: Held::Lanes(apart),
                 });
             }
-            let step = step * lanes.max(1);
-            let warps = end.min(threads) / apart.clamp(WARP, threads.max(WARP));
+            let (step, told) = (step * lanes, apart * lanes);
+            let warps = end.min(threads) / told;
             if warps > 1 {
                 digits.push(Digit {
                     step,
                     extent: warps,
-                    held: Held::Warps(apart.max(WARP)),
+                    held: Held::Warps(told),
                 });
             }
             let first = apart.max(threads);
@@ -675,7 +658,17 @@ pub(super) fn digits(
 }
 
 impl Digit {
-    /// Buffers for the totals that threads tell each other: a place for each block, of the tile where an element is a block.
+    /// The part of a thread's number that it is, as divisor and extent, if threads hold its values.
+    fn of_threads(self) -> Option<(i64, i64)> {
+        match self.held {
+            Held::Values(_) => None,
+            Held::Lanes(apart) | Held::Warps(apart) | Held::Blocks(apart) => {
+                Some((apart, self.extent))
+            }
+        }
+    }
+
+    /// Buffers for the totals that threads tell each other: a place for each block, at most as many as the tile has where those of the steps before are blocks.
     pub(super) fn scratch(self, spread: &Spread, elems: &[Elem]) -> Vec<Scratch> {
         let first = match self.held {
             Held::Values(_) | Held::Lanes(_) => return Vec::new(),
@@ -696,13 +689,23 @@ impl Combining<'_> {
         digits(&self.spread, self.axis, self.threads, self.is_scan)
     }
 
-    /// How far apart the totals of neighbours along an axis lie in shared memory: what threads beside each other tell lies side by side, and behind it
-    /// the next along the axis that is combined.
-    fn stride(&self, axis: usize) -> i64 {
-        let extents = self.spread.tile.shape.iter().enumerate();
-        let inner = extents
-            .filter(|(other, _)| *other != self.axis && (axis == self.axis || *other < axis));
-        inner.map(|(_, extent)| extent).product()
+    /// The parts of a thread's number, as divisor and extent, by which groups of blocks differ that a digit counts: coordinates along other axes, and the
+    /// digits behind it.
+    fn groups(&self, of: Digit) -> Result<Vec<(i64, i64)>, SemError> {
+        let shape = &self.spread.tile.shape;
+        let modes = self.spread.layout.thread_modes(shape);
+        let (mut parts, mut apart) = (Vec::new(), 1);
+        for mode in modes.map_err(SemError::Illegal)? {
+            if mode.along.is_some_and(|(axis, _)| axis != self.axis) {
+                parts.push((apart, mode.extent));
+            }
+            apart *= mode.extent;
+        }
+        let behind = self.digits()?.into_iter();
+        let behind = behind.filter(|digit| digit.step > of.step);
+        parts.extend(behind.filter_map(Digit::of_threads));
+        parts.sort_unstable();
+        Ok(parts)
     }
 
     /// The parts of a thread's number, as divisor and extent, that are zero in a thread which leaves a total for the
@@ -726,12 +729,7 @@ impl Combining<'_> {
             .digits()?
             .into_iter()
             .filter(|digit| digit.step < next.step);
-        parts.extend(done.filter_map(|digit| match digit.held {
-            Held::Values(_) => None,
-            Held::Lanes(apart) | Held::Warps(apart) | Held::Blocks(apart) => {
-                Some((apart, digit.extent))
-            }
-        }));
+        parts.extend(done.filter_map(Digit::of_threads));
         Ok(parts)
     }
 }

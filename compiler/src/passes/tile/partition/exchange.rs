@@ -297,8 +297,11 @@ impl<'c> Partition<'c> {
 
     /// Threads that tell, of all blocks.
     pub(super) fn tellers(&self, parts: &[(i64, i64)]) -> i64 {
-        let alike: i64 = parts.iter().map(|(_, extent)| extent).product();
-        self.threads * self.blocks / alike
+        let tells = |thread: &i64| {
+            let mut parts = parts.iter();
+            parts.all(|(first, extent)| thread / first % extent == 0)
+        };
+        (0..self.threads * self.blocks).filter(tells).count() as i64
     }
 
     /// Refuses what a cluster does not do: threads of one block alone know of what is written to its memory.

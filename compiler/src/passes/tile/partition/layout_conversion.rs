@@ -80,7 +80,12 @@ pub(super) struct Run {
 
 /// The cheapest way.
 pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemError> {
-    let (given, wanted) = (places(from)?, places(to)?);
+    let (mut given, mut wanted) = (places(from)?, places(to)?);
+    // Layouts may go on beyond the block, each to another end: of whole warps it is, and each has all of them.
+    let threads = given.len().min(wanted.len());
+    for places in [&mut given, &mut wanted] {
+        places.truncate((threads - threads % WARP).max(1));
+    }
     if let Some(order) = registers(&given, &wanted) {
         return Ok(Conversion::Registers(order));
     }

@@ -17,8 +17,7 @@ use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::SemError;
-use cutec_dialects::target::WARP;
-use cutec_dialects::tile::Mode;
+use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_layout::{AnyLayout, Layout};
 use melior::ir::Type;
 use std::collections::HashMap;
@@ -94,11 +93,9 @@ impl<'c> Partition<'c> {
             places: places(&left, 0..to.tile.shape.len())?,
             numbers,
         };
-        for (before, end) in threads_along(from, axis)? {
-            if end.min(WARP) > before {
-                let lanes = (before, end.min(WARP));
-                self.across_lanes(&mut parts, to, lanes, (wide, combine))?;
-            }
+        for (first, extent) in threads_along(from, axis)? {
+            let lanes = (first, TileLayout::lanes_of(first, extent));
+            self.across_lanes(&mut parts, to, lanes, (wide, combine))?;
         }
         Ok(parts.numbers)
     }
@@ -135,22 +132,17 @@ impl<'c> Partition<'c> {
         Ok(numbers)
     }
 
-    /// Combines with the lanes that differ in the bits from `before` to `end`, powers of two: all that they have, or the half that is left to a lane.
+    /// Combines with so many lanes, of numbers that are powers of two apart: all that they have, or the half that is left to a lane.
     fn across_lanes(
         &mut self,
         parts: &mut Parts<'c>,
         to: &Spread,
-        (before, end): (i64, i64),
+        (apart, lanes): (i64, i64),
         (elem, combine): (Elem, ArithOp),
     ) -> Result<(), SemError> {
-        if before.count_ones() != 1 || end.count_ones() != 1 {
-            return Err(SemError::Illegal(format!(
-                "reduces over lanes {before} to {end} of a warp; expected powers of two"
-            )));
-        }
         let ty = self.ir.ty(elem.value_type());
-        let mut distance = before;
-        while distance < end {
+        let mut distance = apart;
+        while distance < apart * lanes {
             let half = half_of(to, distance)?;
             let told = match half {
                 Some((axis, step)) => self.halves(parts, distance, (axis, step), ty)?,
@@ -239,9 +231,10 @@ impl<'c> Partition<'c> {
         let rows = self.numbers(to)?;
         let written = numbers.to_vec();
         // One thread for each number: those that hold the same along the axis within a warp or block do not write.
-        let known = match among {
-            Among::Block => WARP,
-            Among::Cluster => self.threads,
+        let block = self.threads;
+        let known = |first, extent| match among {
+            Among::Block => first * TileLayout::lanes_of(first, extent),
+            Among::Cluster => block,
         };
         let writers = self.telling(among, writers(from, to, known)?);
         let told = self.tellers(&writers) * written.len() as i64;
@@ -365,15 +358,16 @@ pub(super) struct Holders {
 }
 
 impl Holders {
-    /// The warps of a block of so many threads, and the blocks, where there are several along an axis.
+    /// The threads of a block of so many that shuffles do not bring together, warps as a rule, and the blocks, where there are several along an axis.
     pub fn along(from: &Spread, axis: usize, threads: i64) -> Result<Vec<Holders>, SemError> {
         let (mut warps, mut blocks) = (Vec::new(), Vec::new());
-        for (before, end) in threads_along(from, axis)? {
-            let (first, last) = (before.max(WARP), end.min(threads));
-            if first < last {
-                warps.push((first, last / first));
+        for (first, extent) in threads_along(from, axis)? {
+            let (end, told) = (first * extent, first * TileLayout::lanes_of(first, extent));
+            let last = end.min(threads);
+            if told < last {
+                warps.push((told, last / told));
             }
-            let first = before.max(threads);
+            let first = first.max(threads);
             if end > first {
                 blocks.push((first, end / first));
             }
@@ -401,28 +395,31 @@ impl Holders {
     }
 }
 
-/// The parts of a thread's number that count along an axis: from which number of threads on, up to which.
+/// The parts of a thread's number that count along an axis, as divisor and extent.
 fn threads_along(spread: &Spread, axis: usize) -> Result<Vec<(i64, i64)>, SemError> {
     let (mut before, mut found) = (1, Vec::new());
     for mode in thread_modes(spread)? {
-        let end = before * mode.extent;
         if mode.along.is_some_and(|(along, _)| along == axis) {
-            found.push((before, end));
+            found.push((before, mode.extent));
         }
-        before = end;
+        before *= mode.extent;
     }
     Ok(found)
 }
 
-/// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp or block: so many
-/// threads next to each other know the same.
-fn writers(from: &Spread, to: &Spread, known: i64) -> Result<Vec<(i64, i64)>, SemError> {
+/// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp or block: of a mode that begins at a thread
+/// and has an extent those up to `known` know the same.
+fn writers(
+    from: &Spread,
+    to: &Spread,
+    known: impl Fn(i64, i64) -> i64,
+) -> Result<Vec<(i64, i64)>, SemError> {
     let mut after = thread_modes(to)?;
     after.retain(|mode| mode.extent > 1);
     let mut after = after.into_iter();
     let (mut found, mut first) = (Vec::new(), 1);
     for mode in thread_modes(from)? {
-        let end = first * mode.extent;
+        let (end, known) = (first * mode.extent, known(first, mode.extent));
         while first < end
             && let Some(left) = after.next()
         {

@@ -13,7 +13,7 @@ use cutec_dialects::ir::type_attribute;
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, SemError, check, evaluate};
-use cutec_dialects::tile::{Mode, TileLayout, TileType};
+use cutec_dialects::tile::{Narrower, SideBySide, TileLayout, TileType};
 use cutec_dialects::types::{Vars, tiled_copy};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_frontend::diagnostics::codes;
@@ -92,53 +92,26 @@ fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<
     if tile.shape[fast] % vector != 0 {
         return None;
     }
-    let spread = copying(&tile.shape, fast, vector, threads);
+    let spread = copying(&tile.shape, fast, vector, threads).ok()?;
     let tiler = tile.shape.iter().map(|extent| Layout::scalar(*extent, 1));
     let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
     tiled_copy(atom, spread.tv().clone(), tiler).ok()
 }
 
-/// Which threads copy which vectors along memory: all of them, as powers of two stand side by side in the tile, or the first of them where more copy
-/// something so.
-fn copying(shape: &[i64], fast: usize, vector: i64, threads: i64) -> TileLayout {
-    let (mut of_threads, mut of_values) = (Vec::new(), Vec::new());
-    if vector > 1 {
-        of_values.push(Mode {
-            extent: vector,
-            along: Some((fast, 1)),
-        });
-    }
-    let (mut left, mut first) = (threads, 1);
-    let others = (0..shape.len()).rev().filter(|axis| *axis != fast);
-    for axis in [fast].into_iter().chain(others) {
-        let step = if axis == fast { vector } else { 1 };
-        let vectors = shape[axis] / step;
-        let most = left.min(vectors);
-        let beside = (1..=most).rev().find(|count| vectors % count == 0);
-        let beside = beside.unwrap_or(1);
-        of_threads.push(Mode {
-            extent: beside,
-            along: Some((axis, step)),
-        });
-        of_values.push(Mode {
-            extent: vectors / beside,
-            along: Some((axis, step * beside)),
-        });
-        left /= beside;
-        first *= beside;
-    }
-    for modes in [&mut of_threads, &mut of_values] {
-        modes.retain(|mode| mode.extent > 1);
-    }
-    if shape.iter().product::<i64>() >= vector * threads {
-        let blocked = TileLayout::blocked(shape, fast, vector, threads);
-        let own = blocked.thread_modes(shape).unwrap_or_default();
-        let own = own.into_iter().filter(|mode| !mode.repeats());
-        if own.map(|mode| mode.extent).product::<i64>() >= first {
-            return blocked;
-        }
-    }
-    TileLayout::of_modes(&of_threads, &of_values, shape)
+/// Which threads copy which vectors along memory: the first of them, as many as stand side by side in the tile.
+fn copying(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Result<TileLayout, String> {
+    let side_by_side = SideBySide {
+        narrower: Narrower::Never,
+        ..SideBySide::along(fast, vector, threads)
+    };
+    let spread = TileLayout::of_threads(shape, &side_by_side, threads);
+    let mut first = spread.thread_modes(shape)?;
+    first.retain(|mode| !mode.repeats());
+    Ok(TileLayout::of_modes(
+        &first,
+        &spread.value_modes(shape)?,
+        shape,
+    ))
 }
 
 /// Whether a tiled copy can bring a tile of a view to a buffer, at the edges as well.
