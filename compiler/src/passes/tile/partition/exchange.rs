@@ -152,8 +152,8 @@ impl<'c> Partition<'c> {
         cmpi(&self.ir, EQUAL, thread, none)
     }
 
-    /// Lets those threads tell of whose number all these parts, divisor and extent, are zero. In a cluster threads that know the same tell a block each, if
-    /// there are as many side by side: the addresses of all blocks would take a register each.
+    /// Lets those threads tell of whose number all these parts, divisor and extent, are zero. In a loop threads of a cluster that know the same tell a
+    /// block each, if there are as many side by side: the addresses of all blocks would take registers through the loop.
     pub(super) fn by_tellers(
         &mut self,
         exchange: &Exchange<'c>,
@@ -163,7 +163,10 @@ impl<'c> Partition<'c> {
         self.begin_to_tell(exchange)?;
         let blocks = self.blocks;
         let is_enough = |(first, extent): &&(i64, i64)| {
-            exchange.among == Among::Cluster && *extent >= blocks && first * extent <= self.threads
+            exchange.again
+                && exchange.among == Among::Cluster
+                && *extent >= blocks
+                && first * extent <= self.threads
         };
         let Some((first, extent)) = parts.iter().find(is_enough).copied() else {
             return self.once_by(parts, |this| tell(this, Told::All));
