@@ -8,7 +8,7 @@ use super::partition::is_for_descriptors;
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::types::{mma_of, reads_shared_memory, tile_of, vector_access};
-use super::warpgroup_products::{box_of, zeros_outside};
+use super::warpgroup_products::{box_of, is_as_pinned, zeros_outside};
 use crate::passes::control_flow::{in_loop, loops_around};
 use crate::passes::ir_utils::{defining_op, is_inside, same_block, users};
 use cutec_dialects::atoms::{Issuer, Place, Wgmma};
@@ -154,9 +154,10 @@ pub(super) fn boxed<'c>(
     }
     let mut why = String::new();
     for buffer in buffers_of(tile, tensor_box.fast()) {
-        match tensor_box.load(&buffer) {
-            Ok(_) => return Ok((tensor_box, buffer)),
-            Err(error) => why = error.to_string(),
+        let possible = tensor_box.load(&buffer).map_err(|error| error.to_string());
+        match possible.and_then(|_| is_as_pinned(load, &buffer)) {
+            Ok(()) => return Ok((tensor_box, buffer)),
+            Err(message) => why = message,
         }
     }
     Err(why)

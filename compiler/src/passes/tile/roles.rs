@@ -36,6 +36,8 @@ pub(super) struct Roles {
     pub of_loading: i64,
     /// Whether `setmaxnreg` does.
     pub handed_over: bool,
+    /// Whether it would, were any left of those that a thread begins with which loads.
+    pub none_left: bool,
 }
 
 impl Roles {
@@ -47,20 +49,68 @@ impl Roles {
             Beside::Carries => (2 * WARP, CARRYING),
             Beside::Nothing => (WARP, LOADING),
         };
-        let registers = registers_of_thread(multiplying + loading, blocks);
-        if registers >= LARGEST_SHARE || !target.has(Feature::Setmaxnreg) {
+        let own = registers_of_thread(multiplying + loading, blocks);
+        let kept = Roles {
+            loading,
+            registers: own,
+            of_loading,
+            handed_over: false,
+            none_left: false,
+        };
+        if own >= LARGEST_SHARE || !target.has(Feature::Setmaxnreg) {
+            return kept;
+        }
+        // `dec` to more than a thread has, and `inc` to fewer, are undefined (PTX ISA, "setmaxnreg").
+        let begun = registers_of_thread(multiplying + WARPGROUP, blocks);
+        let raised = registers_of_role(multiplying, WARPGROUP, of_loading, blocks);
+        if of_loading >= begun || raised <= begun {
             return Roles {
-                loading,
-                registers,
-                of_loading,
-                handed_over: false,
+                none_left: true,
+                ..kept
             };
         }
         Roles {
             loading: WARPGROUP,
-            registers: registers_of_role(multiplying, WARPGROUP, of_loading, blocks),
-            of_loading,
+            registers: raised,
             handed_over: true,
+            ..kept
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cutec_dialects::target::{REGISTERS_AT_ONCE, TARGETS};
+
+    #[test]
+    fn registers_that_are_handed_over_are_there() {
+        let target = TARGETS
+            .iter()
+            .find(|target| target.has(Feature::Setmaxnreg));
+        let target = target.expect("a target has setmaxnreg");
+        let all = [
+            Beside::Nothing,
+            Beside::Carries,
+            Beside::Gathers,
+            Beside::Splits,
+        ];
+        for (beside, warpgroups) in all.into_iter().flat_map(|of| (1..8).map(move |n| (of, n))) {
+            let multiplying = warpgroups * WARPGROUP;
+            for blocks in 1..=(2048 / (multiplying + WARPGROUP)) {
+                let roles = Roles::of(multiplying, blocks, beside, target);
+                let begun = registers_of_thread(multiplying + roles.loading, blocks);
+                if !roles.handed_over {
+                    assert_eq!(roles.registers, begun);
+                    continue;
+                }
+                let all = begun * (multiplying + WARPGROUP);
+                let taken = roles.registers * multiplying + roles.of_loading * WARPGROUP;
+                assert!(roles.of_loading < begun && begun < roles.registers && taken <= all);
+                for count in [roles.of_loading, roles.registers] {
+                    assert!((24..=256).contains(&count) && count % REGISTERS_AT_ONCE == 0);
+                }
+            }
         }
     }
 }

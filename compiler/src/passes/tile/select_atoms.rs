@@ -17,7 +17,7 @@ use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
 use super::word_loads::load_words;
-use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute};
+use crate::passes::ir_utils::{Kernel, erase, for_each_kernel, set_attribute, string_attribute};
 use crate::passes::kernel_abi::set_block_size;
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report};
@@ -177,9 +177,19 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         other => other.to_string(),
     })?;
     if !is_arranged(&atom) {
-        let message =
-            "the pinned `mma` is an instruction for `copy` and `gemm` of threads, not for tiles";
-        let help = "leave out `mma`, or write the kernel with threads";
+        let of_warpgroups = string_attribute(dot, REASON);
+        let (message, help) = match of_warpgroups.filter(|_| atom.issuer() == Issuer::Warpgroup) {
+            Some(why) => (
+                format!("the pinned `mma` cannot multiply the products of this kernel: {why}"),
+                "leave out `mma`: `--remarks` says what is chosen",
+            ),
+            None => (
+                String::from(
+                    "the pinned `mma` is an instruction for `copy` and `gemm` of threads, not for tiles",
+                ),
+                "leave out `mma`, or write the kernel with threads",
+            ),
+        };
         return Err(user_error(codes::PINNED, message, help));
     }
     let layouts = atom.layouts().map_err(|error| error.to_string())?;

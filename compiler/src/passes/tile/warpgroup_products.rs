@@ -19,12 +19,15 @@ use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
 use super::word_loads::is_of_words;
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{clone, collect_nested, set_attribute, set_operand, uses};
+use crate::passes::ir_utils::{
+    clone, collect_nested, set_attribute, set_operand, string_attribute, uses,
+};
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
-use cutec_dialects::atoms::{MmaAtom, MmaOp, Wgmma};
+use cutec_dialects::atoms::{Issuer, MmaAtom, MmaOp, Wgmma};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of, value_key};
 use cutec_dialects::elem::Elem;
+use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
 use cutec_dialects::target::{BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, registers_of_thread};
@@ -71,6 +74,8 @@ struct Product<'c> {
     slices: i64,
     types: [Elem; 3],
     a_in_registers: bool,
+    /// The instruction, where the program pins it.
+    pinned: Option<MmaAtom>,
     /// Where a and b lie in shared memory.
     buffers: [Option<View>; 2],
 }
@@ -172,9 +177,7 @@ fn product<'c>(
     bytes: &mut i64,
 ) -> Result<Product<'c>, String> {
     let of = tile::Dot::of(dot).ok_or("an operand is missing")?;
-    if dot.attribute("mma").is_ok() {
-        return Err("an instruction is pinned by `mma`".into());
-    }
+    let pinned = pinned_atom(dot)?;
     let tile = |value: IrValue<'c>| tile_of(dot, value).map_err(|(_, message)| message);
     let [a, b, c] = [tile(of.a())?, tile(of.b())?, tile(of.c())?];
     let precision = Precision::of(&dot)?;
@@ -258,14 +261,45 @@ fn product<'c>(
             loads.push(load);
         }
     }
+    let a_in_registers = a_is_computed && !a_is_written || split;
+    let of_width = |n: i64, a_in_registers| atom(n as u32, types, a_in_registers);
+    if let Some(pinned) = pinned {
+        let n = pinned.shape()[1];
+        let how = match a_in_registers {
+            true => "a is multiplied from registers, `a = rmem`",
+            false => "a is multiplied from shared memory, `a = smem`",
+        };
+        match pinned {
+            _ if pinned == of_width(n, a_in_registers) => {}
+            _ if pinned == of_width(n, !a_in_registers) => return Err(how.into()),
+            _ => return Err("factors of tiles are not sparse, and not negated".into()),
+        }
+    }
     Ok(Product {
         dot,
         shape,
         slices,
         types,
-        a_in_registers: a_is_computed && !a_is_written || split,
+        a_in_registers,
+        pinned,
         buffers,
     })
+}
+
+/// The instruction of warpgroups that a product pins, if it pins one.
+///
+/// # Errors
+/// That it pins another one, or more than an instruction, as a clause.
+fn pinned_atom(dot: IrOp) -> Result<Option<MmaAtom>, String> {
+    let is_wgmma = |atom: &MmaAtom| atom.issuer() == Issuer::Warpgroup;
+    match type_attribute(dot, "mma") {
+        None => Ok(None),
+        Some(Ok(Val::MmaAtom(atom))) if is_wgmma(&atom) => Ok(Some(atom)),
+        Some(Ok(Val::TiledMma(tiled))) if is_wgmma(&tiled.atom) => Err(
+            "a tiled MMA is pinned, and which warpgroup has which part of a tile follows from the tile and `warps`".into(),
+        ),
+        Some(_) => Err("an instruction is pinned by `mma`".into()),
+    }
 }
 
 /// Whether warpgroups multiply a factor from the registers in which it is computed: of 16 bits, and of 8, of which a thread has four neighbours: lanes
@@ -304,7 +338,28 @@ pub(super) fn check_load<'c>(
     tensor_box
         .load(&buffer)
         .map_err(|error| error.to_string())?;
+    is_as_pinned(load, &buffer)?;
     Ok(buffer)
+}
+
+/// Whether a tensor map writes to a buffer by the swizzle that a load pins, if it pins one.
+///
+/// # Errors
+/// Why not, as a clause.
+pub(super) fn is_as_pinned(load: IrOp, buffer: &View) -> Result<(), String> {
+    let Some(pinned) = string_attribute(load, "swizzle") else {
+        return Ok(());
+    };
+    let own = buffer.layout.swizzle().map(|swizzle| swizzle.to_string());
+    match own {
+        Some(own) if own == pinned => Ok(()),
+        Some(own) => Err(format!(
+            "`swizzle` is pinned as {pinned}, and a tensor map writes this tile by {own}"
+        )),
+        None => Err(format!(
+            "`swizzle` is pinned as {pinned}, and a tensor map writes this tile by none"
+        )),
+    }
 }
 
 /// Whether what a load gives from outside of its view is what a tensor map brings.
@@ -327,10 +382,8 @@ pub(super) fn box_of<'c>(
     tile: &TileType,
     function: IrOp<'c>,
 ) -> Result<TensorBox<'c>, String> {
-    for pin in ["copy", "swizzle"] {
-        if load.attribute(pin).is_ok() {
-            return Err(format!("`{pin}` is pinned"));
-        }
+    if load.attribute("copy").is_ok() {
+        return Err("`copy` is pinned".into());
     }
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
@@ -413,8 +466,9 @@ fn split<'c>(
                 1 => String::new(),
                 slices => format!(" and {slices} slices of k"),
             };
+            let columns = product.pinned.map_or(8, |atom| atom.shape()[1]);
             format!(
-                "{warpgroups} warpgroups cannot share a tile of {m} × {n}{of_slices} in pieces of {ROWS} × 8"
+                "{warpgroups} warpgroups cannot share a tile of {m} × {n}{of_slices} in pieces of {ROWS} × {columns}"
             )
         };
         if warpgroups % slices != 0 {
@@ -462,7 +516,8 @@ fn reads(mma: &Val, product: &Product) -> bool {
     })
 }
 
-/// The instruction of the most columns that divide so many, of those that threads can issue which begin with so many registers.
+/// The instruction of the most columns that divide so many, of those that threads can issue which begin with so many registers: the pinned one alone, where
+/// one is pinned.
 fn widest(columns: i64, product: &Product, there: i64) -> Option<MmaAtom> {
     let [_, _, sums] = product.types;
     let factor = if product.a_in_registers {
@@ -475,7 +530,8 @@ fn widest(columns: i64, product: &Product, there: i64) -> Option<MmaAtom> {
     let mut atoms = widths
         .filter(|width| columns % width == 0 && takes(*width) + BESIDE_INSTRUCTION <= there)
         .map(|width| atom(width as u32, product.types, product.a_in_registers));
-    atoms.find(|atom| atom.verify().is_ok())
+    let is_pinned = |atom: &MmaAtom| product.pinned.is_none_or(|pinned| pinned == *atom);
+    atoms.find(|atom| is_pinned(atom) && atom.verify().is_ok())
 }
 
 fn atom(n: u32, [a, b, c]: [Elem; 3], a_in_registers: bool) -> MmaAtom {

@@ -12,8 +12,8 @@ use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::tile::{TRANSPOSED, TileLayout};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{TiledCopyVal, Val};
-use cutec_layout::algebra::{composition, left_inverse};
-use cutec_layout::{AnyLayout, Int, Layout, Tree, Width};
+use cutec_layout::algebra::{composition, left_inverse, product};
+use cutec_layout::{AnyLayout, Int, IntTuple, Layout, Tree, Width};
 use melior::ir::operation::OperationLike;
 
 impl<'c> Partition<'c> {
@@ -32,13 +32,16 @@ impl<'c> Partition<'c> {
                 return Err(SemError::Illegal(message));
             }
         }
-        let shape = copy.tiled.tile_shape()?;
-        let extents: Option<Vec<i64>> = shape
-            .modes()
-            .iter()
-            .map(|extent| cutec_layout::algebra::product(extent).as_static())
-            .collect();
-        let shape = extents.unwrap_or_default();
+        let sizes = |shape: &IntTuple| -> Option<Vec<i64>> {
+            let sizes = shape.modes().iter().map(product);
+            sizes.map(|size| size.as_static()).collect()
+        };
+        let unknown = || SemError::Illegal("expects a copy and a buffer of known size".into());
+        // What a tiled copy has at once: in one step or several it brings the tile that the buffer has room for.
+        let at_once = sizes(&copy.tiled.tile_shape()?).ok_or_else(unknown)?;
+        let whole = view_of(buffer).and_then(|view| sizes(view.layout.inner().shape()));
+        let mut shape = whole.ok_or_else(unknown)?;
+        shape.truncate(at_once.len());
         let (from, coordinates, bounds) = self.at(view, &at, &shape)?;
         let tiled = self.constant(Val::TiledCopy(copy.clone()))?;
         let from = self.of_thread(CuteOp::TiledCopyPartitionS, tiled, from)?;
@@ -51,7 +54,7 @@ impl<'c> Partition<'c> {
         let idle =
             (copying < self.threads).then(|| (copying, (self.threads + copying - 1) / copying));
         self.once_by(idle.as_slice(), |this| {
-            this.once_of(&spread, &shape, |this| {
+            this.once_of(&spread, &at_once, |this| {
                 let operands = [tiled, from, to, coordinates, bounds];
                 this.ir.op(CuteOp::Copy, &operands, &[], &[]);
                 Ok(())

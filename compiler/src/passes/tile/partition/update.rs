@@ -31,13 +31,14 @@ impl<'c> Partition<'c> {
             return None;
         }
         let takes = |computed: &IrOp<'c>| operands_of(*computed).any(|operand| operand == kept);
-        if !computed_for(op, &[condition, updated]).iter().any(takes) {
+        let computed = || computed_for(op, &[condition, updated], kept);
+        if !computed().iter().any(takes) {
             return None;
         }
 
         let any = self.any_of_warp(rows)?;
         // Without what the warp was asked, which stays in front of the branch.
-        let alone = computed_for(op, &[condition, updated]);
+        let alone = computed();
         let ty = to.vector(&self.ir);
         let (then, then_block) = region_with_block(&[]);
         let here = std::mem::replace(&mut self.ir.insertion, Insertion::End(then_block));
@@ -77,8 +78,9 @@ fn selection<'c>(op: IrOp<'c>) -> Option<[IrValue<'c>; 3]> {
     selected?.try_into().ok()
 }
 
-/// What computes some operands of an operation, in its block, and nothing else; in order.
-fn computed_for<'c>(op: IrOp<'c>, operands: &[IrValue<'c>]) -> Vec<IrOp<'c>> {
+/// What computes some operands of an operation, in its block, and nothing else; in order. The operand that is `kept` is needed
+/// beside them, even where it is computed.
+fn computed_for<'c>(op: IrOp<'c>, operands: &[IrValue<'c>], kept: IrValue<'c>) -> Vec<IrOp<'c>> {
     let Some(block) = op.block() else {
         return Vec::new();
     };
@@ -90,9 +92,8 @@ fn computed_for<'c>(op: IrOp<'c>, operands: &[IrValue<'c>]) -> Vec<IrOp<'c>> {
     while let Some(candidate) = open.pop() {
         let is_alone = results_of(candidate).all(|result| {
             let taken_by = |user: &IrOp<'c>| found.contains(&operation_key(*user));
-            users(result)
-                .iter()
-                .all(|user| taken_by(user) || is_replaced(*user))
+            let mut takers = users(result).into_iter();
+            result != kept && takers.all(|user| taken_by(&user) || is_replaced(user))
         });
         let computes = TileOp::of(candidate).is_none()
             && Op::of(candidate).is_some()

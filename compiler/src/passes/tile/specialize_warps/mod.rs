@@ -55,6 +55,7 @@ use crate::passes::ir_utils::{
 use crate::passes::kernel_abi::{
     Launched, MULTICAST, add_tensor_map, min_blocks, set_block_size, set_clusters, set_launched,
 };
+use crate::passes::said::say;
 use crate::passes::user_error::of_semantics;
 use crate::passes::{Reported, report};
 use chain::Chain;
@@ -315,6 +316,13 @@ fn of_function<'c>(
         (false, false) => Beside::Nothing,
     };
     let roles = Roles::of(multiplying, min_blocks(function), beside, target);
+    if let (true, Some(product)) = (roles.none_left, dots.first()) {
+        let (own, wanted) = (roles.registers, roles.of_loading);
+        let why = format!(
+            "each thread keeps its {own} registers: those that load need {wanted}, which leaves none for those that multiply"
+        );
+        say(product.location(), why);
+    }
     let loads = match roles.loading > WARP {
         true => emit.compare(AT_LEAST, warp, emit.ir.constant(multiplying / WARP, "i32")),
         false => loader,

@@ -17,6 +17,7 @@ use cutec_dialects::tile::{Narrower, SideBySide, TileLayout, TileType};
 use cutec_dialects::types::{Vars, tiled_copy};
 use cutec_dialects::value::{TiledMmaVal, Val, View};
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::algebra::product;
 use cutec_layout::tv::Operand;
 use cutec_layout::{Int, Layout, Tiler, Width};
 use melior::ir::ValueLike;
@@ -52,7 +53,11 @@ pub(super) fn loaders<'c>(
     };
     let is_atom = matches!(pinned, Val::CopyAtom(_));
     match atom.completion() {
-        Completion::Later(Mechanism::CpAsyncGroup) if !is_atom => Ok(Loaders::Pinned(pinned)),
+        Completion::Later(Mechanism::CpAsyncGroup) if !is_atom => {
+            let unfit = unfit(&pinned, tile, threads);
+            let unfit = unfit.map(|(message, help)| refused(message, help));
+            unfit.map_or(Ok(Loaders::Pinned(pinned)), Err)
+        }
         Completion::Later(Mechanism::CpAsyncGroup) => {
             let failed = || {
                 let [rows, columns] = [tile.shape[0], tile.shape[1]];
@@ -79,6 +84,53 @@ pub(super) fn loaders<'c>(
             Err(refused(message.into(), COPIES))
         }
     }
+}
+
+/// Why a pinned tiled copy cannot bring a tile whatever memory it lies in, and what helps.
+fn unfit(copy: &Val, tile: &TileType, threads: i64) -> Option<(String, &'static str)> {
+    let Val::TiledCopy(copy) = copy else {
+        return None;
+    };
+    let whole = tile_extents(&tile.shape);
+    let elem = copy.atom.elem;
+    if elem.bits() != tile.elem.bits() {
+        let message = format!(
+            "the pinned `copy` is of {elem}, and the tile of {}",
+            tile.elem
+        );
+        return Some((message, "write it of the type of the tile"));
+    }
+    let copying = TileLayout::new(copy.tiled.layout_tv().clone()).ok()?;
+    if copying.threads() > threads {
+        let message = format!(
+            "the pinned `copy` is shared by {} threads, and the block has {threads}",
+            copying.threads()
+        );
+        return Some((message, "write it for fewer threads, or more `warps`"));
+    }
+    let at_once = copy.tiled.tile_shape().ok()?;
+    let at_once = at_once.modes().iter().map(product);
+    let at_once: Vec<i64> = at_once
+        .map(|size| size.as_static())
+        .collect::<Option<_>>()?;
+    let divides = |(whole, part): (&i64, &i64)| whole % part == 0;
+    if at_once.len() != tile.shape.len() || !tile.shape.iter().zip(&at_once).all(divides) {
+        let part = tile_extents(&at_once);
+        let message = format!(
+            "the pinned `copy` brings {part} at once, which does not divide a tile of {whole}"
+        );
+        return Some((
+            message,
+            "write it for a part of the tile, or for the whole tile",
+        ));
+    }
+    None
+}
+
+/// Extents as messages say them.
+fn tile_extents(extents: &[i64]) -> String {
+    let extents: Vec<String> = extents.iter().map(i64::to_string).collect();
+    extents.join(" × ")
 }
 
 /// What can be pinned.

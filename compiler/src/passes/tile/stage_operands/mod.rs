@@ -189,9 +189,9 @@ impl<'c> Staging<'c> {
             }
             false => allocate(&ir, &tile, fast),
         };
-        if let (Some(pinned), Some(buffer)) =
-            (string_attribute(load, "swizzle"), defining_op(allocated))
-        {
+        // One for a map has the swizzle by which that writes.
+        let pinned = string_attribute(load, "swizzle").filter(|_| !descriptor);
+        if let (Some(pinned), Some(buffer)) = (pinned, defining_op(allocated)) {
             set_attribute(buffer, "swizzle", ir.string(&pinned));
         }
         let mut taken = Vec::new();
