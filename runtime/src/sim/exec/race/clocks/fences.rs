@@ -8,12 +8,23 @@ use crate::sim::Space;
 use crate::sim::isa::{Order, ProxyFence, Scope};
 use crate::sim::lane::{WARP, lanes};
 
+/// A thread that looks at so many places in turn, without a fence, keeps what it has seen at each once.
+const PLACES_WATCHED: usize = 8;
+
 /// What a strong write left at a location for those who read it.
 #[derive(Debug, Clone)]
 pub(super) struct Published {
     cta: u32,
     scope: Scope,
     known: Rc<Known>,
+}
+
+impl Published {
+    /// Whether both are what one write left, or another one that says the same.
+    fn is(&self, other: &Published) -> bool {
+        let same = Rc::ptr_eq(&self.known, &other.known) || self.known == other.known;
+        same && (self.cta, self.scope) == (other.cta, other.scope)
+    }
 }
 
 impl Clocks {
@@ -86,7 +97,12 @@ impl Clocks {
             if order.acquire {
                 self.acquire(thread, &published, order.scope);
             } else {
-                self.seen.entry(thread).or_default().push(published);
+                let seen = self.seen.entry(thread).or_default();
+                // Who looks at a place until it changes sees the same again and again.
+                let mut last = seen.iter().rev().take(PLACES_WATCHED);
+                if !last.any(|last| last.is(&published)) {
+                    seen.push(published);
+                }
             }
         }
         if !writes {

@@ -8,7 +8,7 @@ use crate::sim::lane::lanes;
 use crate::sim::tensor_map::BYTES as MAP_BYTES;
 
 /// Up to which clock each thread's deeds are known.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct View {
     /// Threads of the own cluster.
     pub(super) own: Vec<u32>,
@@ -60,7 +60,7 @@ impl View {
 }
 
 /// What a thread knows of edits of tensor maps.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Maps {
     /// What went through a release fence.
     pub(super) released: View,
@@ -69,7 +69,7 @@ pub(super) struct Maps {
 }
 
 /// What a thread knows of.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::sim::exec) struct Known {
     pub(super) view: View,
     /// What of that went through a proxy fence for global and for shared memory.
