@@ -14,6 +14,16 @@ pub(super) const SECTOR: i64 = 32;
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
 pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+    along(access, tile, false)
+}
+
+/// The same where all is promised of the tensor that promises can say (`promises.rs`): what is left is where in it the tile begins, and modes of
+/// extent 1, of whose strides there are none.
+pub(super) fn vector_if_promised(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+    along(access, tile, true)
+}
+
+fn along(access: IrOp, tile: &TileType, promised: bool) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
     if is_by_map_alone(access) {
         return None;
@@ -23,15 +33,17 @@ pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)
     let view = view_of(view)?;
     let layout = view.layout.inner();
     let strides = (0..layout.rank()).filter(|other| *other != axis);
-    let strides =
-        strides.filter_map(|other| Some(layout.mode(other)?.stride().leaves().first()?.div()));
+    let strides = strides.filter_map(|other| {
+        let mode = layout.mode(other)?;
+        let counts = !promised || mode.size().is(1);
+        counts.then_some(mode.stride().leaves().first()?.div())
+    });
     let extent = layout.mode(axis).map_or(1, |mode| mode.size().div());
     let elements = view.alignment() / elem.bytes();
-    let all = strides.chain([
-        extent,
+    let of_tensor = [extent, elements].into_iter().filter(|_| !promised);
+    let all = strides.chain(of_tensor).chain([
         tile.shape[axis],
         WIDEST_ACCESS / elem.bytes(),
-        elements,
         // What lies beside an aligned tile is taken from what a thread loads of that.
         Shift::of(access).map_or_else(|| at.divisor(axis), |shift| shift.divisors[axis]),
     ]);

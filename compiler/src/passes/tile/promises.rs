@@ -2,9 +2,11 @@
 //! the source has.
 use super::tensor_box::{argument, stride_promise};
 use super::types::{function_of_argument, tensor_of, view_of};
+use crate::passes::ir_utils::defining_op;
 use cutec_abi::{AbiExpr, Dim, KernelAbi, TensorAbi};
 use cutec_dialects::abi::abi_of;
-use cutec_dialects::builder::IrValue;
+use cutec_dialects::builder::{IrOp, IrValue, operands_of};
+use cutec_dialects::ops::CuteOp;
 use cutec_dialects::value::View;
 
 /// A tensor that a kernel is passed.
@@ -33,10 +35,16 @@ impl Passed {
         })
     }
 
-    /// The tensor that a view is all of: that of a slice has other modes.
+    /// The tensor that a view is all of, mode by mode: that of a slice has other modes, and so has one with a layout of its own.
     fn whole(view: IrValue) -> Option<Self> {
         let rank = view_of(view)?.layout.inner().shape().leaves().len();
-        Self::of(view).filter(|passed| passed.declared.extents.len() == rank)
+        let mut made = std::iter::successors(defining_op(view), |op| {
+            defining_op(operands_of(*op).next()?)
+        });
+        let lays_out =
+            |op: IrOp| matches!(CuteOp::of(op), Some(CuteOp::MakeView | CuteOp::Composition));
+        let is_own = made.any(lays_out);
+        Self::of(view).filter(|passed| !is_own && passed.declared.extents.len() == rank)
     }
 
     fn base(&self, bytes: i64) -> String {

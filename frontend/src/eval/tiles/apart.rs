@@ -49,14 +49,18 @@ pub(super) fn lies_apart(layout: &AnyLayout, shape: &[i64], at: &Coordinate) -> 
         if at.by_element.contains(&number) {
             return Some(format!("the tile begins at any element of mode {number}, of extents {text}"));
         }
-        let Some(parts) = extents_of_tile(&extents.leaves(), *length) else {
-            let known = extents.leaves().iter().all(|extent| extent.is_static());
-            return Some(match known {
-                true => format!("{length} elements of mode {number} are neither whole extents of {text} nor a part that divides one"),
-                false => format!(
-                    "nothing says that the extents of mode {number}, the last one aside, divide {length} or are multiples of it; promise so, `where ow % {length} == 0`"
-                ),
-            });
+        let parts = match extents_of_tile(&extents.leaves(), *length) {
+            Ok(parts) => parts,
+            Err((place, rest)) => {
+                let extent = extents.leaves().get(place).copied().cloned();
+                return Some(match extent.and_then(|extent| extent.as_static()) {
+                    Some(_) => format!("{length} elements of mode {number} are neither whole extents of {text} nor a part that divides one"),
+                    None => format!(
+                        "nothing says that the extents of mode {number}, the last one aside, divide {length} or are multiples of it; promise in `where` that {} is a multiple of {rest}",
+                        ["the first", "the second", "the third"].get(place).map_or_else(|| format!("extent {place}"), |name| (*name).to_string())
+                    ),
+                });
+            }
         };
         if parts > 1 && !(*length as u64).is_power_of_two() {
             return Some(format!("{length} elements of mode {number} are of several extents of {text}, and no power of two"));
@@ -68,9 +72,11 @@ pub(super) fn lies_apart(layout: &AnyLayout, shape: &[i64], at: &Coordinate) -> 
     })
 }
 
-/// Over how many extents of a mode each tile of a length goes: whole ones, and at last a part that divides one; `None` where it is not
-/// known to be so for all of them. The last extent may end within a tile.
-fn extents_of_tile(extents: &[&Int], length: i64) -> Option<usize> {
+/// Over how many extents of a mode each tile of a length goes: whole ones, and at last a part that divides one. The last extent may end within a tile.
+///
+/// # Errors
+/// Which extent is not known to be so, and what it would have to be a multiple of.
+fn extents_of_tile(extents: &[&Int], length: i64) -> std::result::Result<usize, (usize, i64)> {
     let (mut rest, mut parts) = (length, 0);
     for (number, extent) in extents.iter().enumerate() {
         if rest == 1 {
@@ -80,10 +86,10 @@ fn extents_of_tile(extents: &[&Int], length: i64) -> Option<usize> {
         rest = match extent.as_static() {
             _ if number + 1 == extents.len() || extent.divisible_by(rest) => 1,
             Some(extent) if rest % extent == 0 => rest / extent,
-            _ => return None,
+            _ => return Err((number, rest)),
         };
     }
-    Some(parts)
+    Ok(parts)
 }
 
 impl<'c, 'a> Evaluator<'c, 'a> {

@@ -4,7 +4,9 @@ use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::users;
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::remark;
-use crate::passes::tile::access_width::{SECTOR, bytes_side_by_side, vector_along};
+use crate::passes::tile::access_width::{
+    SECTOR, bytes_side_by_side, vector_along, vector_if_promised,
+};
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::partition::is_within_warps;
 use crate::passes::tile::promises::for_vectors;
@@ -13,7 +15,7 @@ use crate::passes::tile::types::{
     Failed, mma_of, present, reads_shared_memory, tile_of, update_of,
 };
 use cutec_dialects::atoms::Red;
-use cutec_dialects::builder::IrOp;
+use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::semantics::AtomicKind;
@@ -123,6 +125,33 @@ impl<'c> Assignment<'c> {
         Ok((narrow || scattered).then_some(wider))
     }
 
+    /// Whether threads would access more neighbours at once, were so many at once possible, not so few: they have these as the tile is spread, or would,
+    /// were it spread for the access.
+    fn would_be_wider(
+        &self,
+        access: IrOp<'c>,
+        tile: &TileType,
+        axis: usize,
+        [vector, widest]: [i64; 2],
+    ) -> bool {
+        // Factors are copied to shared memory however threads multiply them, and what is spread as sums of warpgroups are leaves by a tensor map.
+        let by_copies = match TileOp::Load.is(access) {
+            true => users(result_of(access, 0)).iter().any(is_multiplied),
+            false => self.operations.iter().any(is_by_warpgroups),
+        };
+        if by_copies {
+            return true;
+        }
+        let Some(layout) = &tile.layout else {
+            return false;
+        };
+        let wide = TileLayout::blocked(&tile.shape, axis, widest, self.threads);
+        [layout, &wide].into_iter().any(|layout| {
+            let width = layout.neighbours(&tile.shape, axis);
+            width.is_ok_and(|width| width > vector)
+        })
+    }
+
     /// Says of an access that is narrow what of its tensor would have to be promised.
     pub(super) fn say_what_would_help(&self, access: IrOp<'c>) {
         let Some(of) = tile::Access::of(access) else {
@@ -139,13 +168,16 @@ impl<'c> Assignment<'c> {
         let Ok(tile) = tile_of(access, of.tile) else {
             return;
         };
+        let Some(((axis, vector), (_, widest))) =
+            vector_along(access, &tile).zip(vector_if_promised(access, &tile))
+        else {
+            return;
+        };
         // As many as are accessed at once if everything is promised.
-        let widest = WIDEST_ACCESS / tile.elem.bytes();
         let widest = at_once(update_of(access), tile.elem, widest, &self.target);
-        let narrow = vector_along(access, &tile)
-            .filter(|(axis, vector)| *vector < widest && tile.shape[*axis] % widest == 0);
-        if let Some((_, vector)) = narrow
-            && let Some(promise) = for_vectors(of.view, WIDEST_ACCESS)
+        if vector < widest
+            && self.would_be_wider(access, &tile, axis, [vector, widest])
+            && let Some(promise) = for_vectors(of.view, widest * tile.elem.bytes())
         {
             let bytes = tile.elem.bytes();
             let message = format!(
@@ -167,6 +199,17 @@ pub(super) fn is_narrow(tile: &TileType, reach: &Reach) -> Result<bool, String> 
     };
     let few = width * tile.elem.bytes() <= NARROW_BYTES && width < vector;
     Ok(few && bytes_side_by_side(tile, axis, vector)? < SECTOR)
+}
+
+/// Whether an operation multiplies a tile, or spreads it anew to be multiplied.
+fn is_multiplied(op: &IrOp) -> bool {
+    match TileOp::of(*op) {
+        Some(TileOp::ConvertLayout) => {
+            let users = users(result_of(*op, 0));
+            users.into_iter().any(|user| TileOp::Dot.is(user))
+        }
+        kind => kind == Some(TileOp::Dot),
+    }
 }
 
 /// Whether an operation is a product of operands that warpgroups read from shared memory.
