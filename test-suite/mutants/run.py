@@ -144,8 +144,8 @@ PROLOGUE = "../../test-suite/tile-specialize-warps/prologue"
 TWINS = "../../test-suite/tile/twins"
 
 PROGRAMS = [
-    Program("tile_rows_cluster", "tile_softmax_cluster", {"bn": 2048, "blocks": 2, "warps": 2},
-            {"x": "normal:3x2000", "y": "poison:3x2000"}),
+    Program("tile_rows_cluster", "tile_softmax_cluster", {"bn": 4096, "blocks": 2, "warps": 1},
+            {"x": "normal:9x4000", "y": "poison:9x4000"}),
     product("../tile_gemm", "tile_gemm", 130, 136, 264, bm=64, bn=64, stages=3),
     product("../tile_gemm", "tile_gemm", 260, 136, 264, bm=64, bn=64, stages=3, down=2),
     product(TURNS, "rounded", 260, 264, 264),

@@ -273,15 +273,19 @@ impl<'c> Partition<'c> {
         match among {
             Among::Block => self.barrier(),
             Among::Cluster => {
-                self.meet_in_cluster();
+                self.meet_in_cluster(NvvmOp::ClusterArrive);
             }
         }
     }
 
-    /// Waits for all threads of the cluster, and gives the operation with which a thread comes.
-    pub(super) fn meet_in_cluster(&self) -> IrOp<'c> {
+    /// Waits for all blocks of the cluster to begin; gives the operation with which a thread comes.
+    pub(super) fn meet_at_begin(&self) -> IrOp<'c> {
+        self.meet_in_cluster(NvvmOp::ClusterArriveRelaxed)
+    }
+
+    fn meet_in_cluster(&self, comes: NvvmOp) -> IrOp<'c> {
         let aligned = [("aligned", self.ir.unit())];
-        let comes = self.ir.op(NvvmOp::ClusterArrive, &[], &aligned, &[]);
+        let comes = self.ir.op(comes, &[], &aligned, &[]);
         self.ir.op(NvvmOp::ClusterWait, &[], &aligned, &[]);
         comes
     }

@@ -241,7 +241,7 @@ fn function_of<'c>(
     }
     if partition.blocks > 1 {
         // No block writes to the memory of another one before that has begun.
-        partition.meeting = Some(partition.meet_in_cluster());
+        partition.meeting = Some(partition.meet_at_begin());
     }
     // Bodies of maps go with their map.
     let kept: Vec<IrOp> = operations
