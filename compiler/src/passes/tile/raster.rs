@@ -173,38 +173,25 @@ fn width_of(function: IrOp) -> Option<i64> {
     width.and_then(integer_value)
 }
 
-/// Computes the place of a tile of this number for all that asks for it.
+/// Computes the place of a tile of this number, of so many, for all that asks for it. The number may be behind the last one, as that of what is loaded ahead;
+/// in groups of rows the last one takes its place, for there is no group behind.
 pub(super) fn give_places<'c>(
     ir: &OpBuilder<'c>,
     function: IrOp<'c>,
     grid: IrOp<'c>,
-    number: IrValue<'c>,
+    (mut number, tiles): (IrValue<'c>, IrValue<'c>),
 ) -> Result<(), Reported> {
     let mut all = Vec::new();
     collect_nested(function, &mut all);
     all.retain(|op| TileOp::Index.is(*op));
-    let places = places_ahead(ir, number, &counts_of(grid), width_of(function));
-    give(&all, &places)
-}
-
-/// The same as [`places`], of a number that may be behind the last tile, as that of what is loaded ahead; in groups of rows it is that of the last one, for
-/// there is no group behind.
-fn places_ahead<'c>(
-    ir: &OpBuilder<'c>,
-    number: IrValue<'c>,
-    counts: &[IrValue<'c>],
-    width: Option<i64>,
-) -> Vec<IrValue<'c>> {
-    if width.is_none_or(|width| width <= 1) {
-        return places(ir, number, counts, width);
+    let width = width_of(function);
+    if width.is_some_and(|width| width > 1) {
+        let word = ir.ty("i32");
+        let last = [tiles, ir.constant(1, "i32")];
+        let last = ir.value(ArithOp::Subi, &last, &[], word);
+        number = ir.value(ArithOp::Minui, &[number, last], &[], word);
     }
-    let word = ir.ty("i32");
-    let op = |kind: ArithOp, a: IrValue<'c>, b: IrValue<'c>| ir.value(kind, &[a, b], &[], word);
-    let all = counts.iter().copied();
-    let all = all.reduce(|all, count| op(ArithOp::Muli, all, count));
-    let last = all.map(|all| op(ArithOp::Subi, all, ir.constant(1, "i32")));
-    let number = last.map_or(number, |last| op(ArithOp::Minui, number, last));
-    places(ir, number, counts, width)
+    give(&all, &places(ir, number, &counts_of(grid), width))
 }
 
 /// Puts the places of a tile where they are asked for.

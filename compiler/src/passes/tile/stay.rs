@@ -68,7 +68,7 @@ pub(super) fn stay<'c>(
     if let Some(first) = computed.first() {
         ir.insertion = Insertion::Before(*first);
     }
-    give_places(&ir, function, grid, argument_of(block, 0))?;
+    give_places(&ir, function, grid, (argument_of(block, 0), tiles))?;
     erase(grid);
     set_launched(context, function, Launched::Persistent)
 }

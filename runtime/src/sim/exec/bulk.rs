@@ -261,6 +261,8 @@ impl Load {
             if index == 0 {
                 first_clock = clock;
             }
+            let (by, object) = self.issuer.at_barrier(barrier);
+            by.settle(cta, object, clock, true);
             for (at, bytes) in self.source.pieces(to) {
                 if self.update.is_none() {
                     let (memory, place) = cta.memory_at_mut(Space::Cluster, at)?;
@@ -277,12 +279,6 @@ impl Load {
             self.issuer.of_maps().settle(cta, map, first_clock, false);
         }
         for target in &self.targets {
-            let (by, object) = self.issuer.at_barrier(target.barrier);
-            let clock = match &mut cta.races {
-                Some(races) => races.phase_clock(target.barrier),
-                None => 0,
-            };
-            by.settle(cta, object, clock, true);
             cta.count_bytes(target.barrier, -i64::from(self.source.bytes()))?;
         }
         Ok(())

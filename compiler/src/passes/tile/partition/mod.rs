@@ -255,8 +255,8 @@ fn function_of<'c>(
             dead.push(op);
         }
     }
-    if let Some(end) = last_of(function).filter(|_| partition.meets_again) {
-        partition.ir.insertion = Insertion::Before(end);
+    if let Some(end) = operations.last().filter(|_| partition.meets_again) {
+        partition.ir.insertion = Insertion::Before(*end);
         partition.meet(Among::Cluster);
     }
     for op in dead.into_iter().rev() {
@@ -268,12 +268,6 @@ fn function_of<'c>(
         .map_err(|error| (entry, of_semantics(&error)))?;
     warpgroup::name_barriers(context, function, partition.turn);
     Ok(())
-}
-
-/// The operation that ends a kernel.
-fn last_of(function: IrOp<'_>) -> Option<IrOp<'_>> {
-    let body = blocks(function, 0).into_iter().next()?;
-    crate::passes::ir_utils::operations(body).last().copied()
 }
 
 /// Whether a tile can be spread in another way by what each thread or its warp holds, without shared memory.
