@@ -252,6 +252,66 @@ def rotary(folder: pathlib.Path, tokens: int, heads: int, append: bool):
     return Case(name, moved, "GB/s", ours, theirs, error, 1e-2)
 
 
+def rotary_gradient(folder: pathlib.Path, tokens: int, heads: int):
+    """Of rows that hold q, k and v."""
+    module = cutec.load(folder / "rotary.cute")
+    d, kv = 128, 8
+    n = (heads + 2 * kv) * d
+    moved = 4 * tokens * n
+    frequencies = (500000.0 ** (-torch.arange(d // 2, dtype=torch.float64, device="cuda") * 2 / d)).float()
+    cosines, sines = empty(tokens, d // 2), empty(tokens, d // 2)
+    module.rotary_tables(frequencies, cosines, sines)
+    positions = torch.arange(tokens, dtype=torch.int32, device="cuda")
+    operands = [(normal(tokens, heads, d), normal(tokens, kv, d), normal(tokens, kv, d), empty(tokens, n, dtype=BF16))
+                for _ in range(sets(moved, most=6))]
+    angles = positions.double()[:, None] * frequencies.double()
+    dq, dk, dv, found = operands[0]
+    exact = torch.cat([rotated(x, angles.cos(), -angles.sin()) for x in (dq, dk)] + [dv.double()], 1).view(tokens, n)
+    ours, error = {}, 0.0
+    for threads in (32, 64, 128):
+        kernel = module.rotary_gradient.specialize(threads=threads)
+        ours[f"threads={threads}"] = every(
+            lambda dq, dk, dv, rows, kernel=kernel: kernel(dq, dk, dv, positions, cosines, sines, rows), operands)
+        found.fill_(float("nan"))
+        ours[f"threads={threads}"][0]()
+        error = max(error, worst(found, exact))
+
+    def peer(dq, dk, dv, _rows):
+        return torch.cat((rotated(dq, cosines, -sines).to(BF16), rotated(dk, cosines, -sines).to(BF16), dv), 1).view(tokens, n)
+
+    theirs = {**peers(peer, operands), "copy": copies(moved, len(operands))}
+    return Case(f"rotary gradient of q, k and v, {tokens} × ({heads} + 2 · {kv}) × {d}", moved, "GB/s", ours, theirs, error, 1e-2)
+
+
+def kept_logits(folder: pathlib.Path, m: int, v: int):
+    """The gradient of logits that were kept, in place."""
+    module = cutec.load(folder / "cross_entropy.cute")
+    moved = 4 * m * v
+    targets = torch.randint(0, v, (m,), dtype=torch.int32, device="cuda")
+    targets[::17] = -100
+    # Launches write what they read: not the values are what is timed, and from the second on they are gradients of gradients.
+    operands = [(normal(m, v), empty(m), empty(m).fill_(1.0 / m)) for _ in range(sets(moved, most=2))]
+    for logits, lse, _ in operands:
+        lse.copy_(torch.logsumexp(logits.float(), 1))
+    logits, lse, scale = operands[0]
+    rows = torch.arange(0, m, max(1, m // 61), device="cuda")
+    exact = (logits[rows].double() - lse[rows].double()[:, None]).exp()
+    exact[torch.arange(len(rows), device="cuda"), targets[rows].clamp(min=0).long()] -= 1.0
+    exact = torch.where(targets[rows] >= 0, scale[rows], 0.0).double()[:, None] * exact
+    ours = {"in place": every(lambda logits, lse, scale: module.cross_entropy_dlogits_kept(targets, lse, scale, logits), operands)}
+    ours["in place"][0]()
+    error = worst(logits[rows], exact)
+    wide = targets.long()
+
+    def peer(logits, lse, scale):
+        slopes = (logits.float() - lse[:, None]).exp()
+        slopes = slopes.scatter_add(1, wide.clamp(min=0)[:, None], -torch.ones_like(lse)[:, None])
+        return (slopes * torch.where(wide >= 0, scale, 0.0)[:, None]).to(BF16)
+
+    theirs = {**peers(peer, operands), "copy": copies(moved, len(operands))}
+    return Case(f"gradient of kept logits {m} × {v}", moved, "GB/s", ours, theirs, error, 1e-2)
+
+
 def cross_entropy(folder: pathlib.Path, m: int, v: int, k: int, gradient: bool):
     module = cutec.load(folder / "cross_entropy.cute")
     x = normal(m, k)
@@ -696,6 +756,8 @@ def cases(folder: pathlib.Path):
             yield f"dropout + residual + RMSNorm{' gradient' if gradient else ''} {m} × {n}", functools.partial(dropped, folder, m, n, gradient)
     yield "rotary", functools.partial(rotary, folder, 16384, 32, False)
     yield "rotary append", functools.partial(rotary, folder, 8192, 32, True)
+    yield "rotary gradient", functools.partial(rotary_gradient, folder, 8192, 32)
+    yield "kept logits", functools.partial(kept_logits, folder, 8192, 32768)
     for batches, length, heads in ((8, 4096, 80), (1, 16384, 80)):
         yield f"Mamba-2 {batches} × {length}", functools.partial(mamba2, folder, batches, length, heads)
     for batches, length, channels in ((8, 4096, 4096), (1, 4096, 4096)):

@@ -92,7 +92,7 @@ def jobs():
 
 
 def make(folder, cutec):
-    """Exports all kernels to FOLDER."""
+    """Exports all kernels to FOLDER; whether all could be."""
     folder = os.path.abspath(folder)
     os.makedirs(folder, exist_ok=True)
 
@@ -104,9 +104,10 @@ def make(folder, cutec):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             print(f"{name} is left out:\n{done.stderr}", file=sys.stderr)
+        return done.returncode == 0
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(export, jobs()))
+        return all(list(pool.map(export, jobs())))
 
 
 def wrongness(result, exact, unit):
@@ -266,8 +267,7 @@ def multicast(folder, size, rounds):
 def main():
     if len(sys.argv) > 2 and sys.argv[1] == "make":
         cutec = sys.argv[3] if len(sys.argv) > 3 else os.path.join(HERE, "..", "..", "target", "release", "cutec")
-        make(sys.argv[2], os.path.abspath(cutec))
-        return 0
+        return 0 if make(sys.argv[2], os.path.abspath(cutec)) else 1
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder")
     parser.add_argument("--only", default="")

@@ -5,7 +5,7 @@
 //! | threads of a block without products, vectors of a thread | `warps(n)` | [`threads_of_memory`] |
 //! | how a row is shared that a loop reduces | | [`ReducedRow`] |
 //! | whether a tile that is repeated is computed once, or by each thread that has it | | [`RepeatedTile`] |
-//! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`traffic`] |
+//! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`warps_of_chain`], [`shared_traffic`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
 //! | whether two warpgroups have tiles of their own and take turns | `pingpong()`, `pingpong(false)` | [`TilesInTurn`] |
 //! | rows of tiles that blocks go down before the next column, of a product whose factors tiles share | `raster(n)` | [`rows_of_raster`] |
@@ -231,6 +231,46 @@ pub fn warps_of_product(size: i64) -> i64 {
     let (small, few, most) = MOST_WARPS;
     let most = if size <= small { few } else { most };
     1 << (size / OF_A_WARP).clamp(1, most).ilog2()
+}
+
+/// Registers of sums that a thread has at most of products one of which multiplies what another gives.
+const SUMS_OF_CHAIN: i64 = 192;
+/// Elements that could be read for each pair of warps while these wait for each other to exchange sums ("Chains by `mma.sync`").
+const MEETING: i64 = 680;
+
+/// Warps that share products of so many elements together, one of which multiplies what another gives, by `mma.sync`: a power of two.
+///
+/// A warp that has whole rows of the first product multiplies them from its registers. It then reads all of the other factors, and few warps
+/// do so with many rows each, as many as registers hold ("Chains by `mma.sync`": 4 warps of 32 rows beside 8 of 16).
+pub fn warps_of_chain(elements: i64) -> i64 {
+    let least = elements
+        .unsigned_abs()
+        .div_ceil((SUMS_OF_CHAIN * WARP).unsigned_abs());
+    let warps = least.next_power_of_two();
+    i64::try_from(warps)
+        .unwrap_or(1)
+        .clamp(MOST_WARPS.1, MOST_WARPS.2)
+}
+
+/// Elements of shared memory that are read for a product of these rows and columns, and written for it, where so many warps stand side by
+/// side along its axes. `given` is the factor that other sums are, and whether the warps have it in registers: else they exchange it, and wait
+/// for each other as long as it would take to read more.
+pub fn shared_traffic(
+    extents: [i64; 2],
+    depth: i64,
+    arrangement: [i64; 2],
+    given: Option<(usize, bool)>,
+) -> i64 {
+    let warps = arrangement[0] * arrangement[1];
+    let of_factor = |factor: usize| {
+        let read = extents[factor] * arrangement[1 - factor] * depth;
+        match given.filter(|(given, _)| *given == factor) {
+            None => read,
+            Some((_, true)) => 0,
+            Some((_, false)) => extents[factor] * depth + read + MEETING * warps * warps,
+        }
+    };
+    of_factor(0) + of_factor(1)
 }
 
 /// Rows of the larger factor for a warp where a product waits for memory, and most warps that share it: more of them wait at once
@@ -694,6 +734,33 @@ mod tests {
         assert_eq!(warps_of_product(64 * 64), 4);
         assert_eq!(warps_of_product(64 * 128), 4);
         assert_eq!(warps_of_product(128 * 256), 8);
+    }
+
+    #[test]
+    fn products_in_a_chain_have_as_few_warps_as_registers_allow() {
+        assert_eq!(warps_of_chain(64 * 32 + 64 * 64), 4);
+        assert_eq!(warps_of_chain(128 * 64 + 128 * 128), 4);
+        assert_eq!(warps_of_chain(128 * 64 + 128 * 256), 8);
+    }
+
+    /// Attention of heads of 128: 64 keys a round, and the gradient of queries.
+    #[test]
+    fn sums_stay_where_that_is_less_to_read() {
+        let forward = |first, second, stays| {
+            shared_traffic([128, 64], 128, first, None)
+                + shared_traffic([128, 128], 64, second, Some((0, stays)))
+        };
+        let kept = forward([4, 1], [4, 1], true);
+        assert_eq!(kept, 128 * 128 + 4 * 64 * 128 + 4 * 128 * 64);
+        assert!(kept < forward([4, 2], [4, 2], false));
+        let gradient = |split, stays| {
+            2 * shared_traffic([64, 64], 128, split, None)
+                + shared_traffic([64, 128], 64, split, Some((0, stays)))
+        };
+        assert!(!stays_in_registers(
+            gradient([4, 1], true),
+            gradient([2, 2], false)
+        ));
     }
 
     #[test]

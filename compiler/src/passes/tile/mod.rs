@@ -42,6 +42,7 @@ mod result_store;
 mod rewrite_loads;
 mod roles;
 pub mod select_atoms;
+mod share_products;
 mod shifts;
 mod slices;
 mod smem_tile;

@@ -309,6 +309,9 @@ fn is_of_gathers<'c>(value: IrValue<'c>, known: &mut HashMap<usize, bool>) -> bo
     found
 }
 
+/// Registers of a block of k that are read while another one is multiplied: ptxas reads a larger one in parts.
+const READ_AHEAD: i64 = 32;
+
 /// Bits of the operands of a product in a thread: two blocks of k where one is read while the other is multiplied, three where
 /// that one is split, or what is held of one that is computed.
 fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
@@ -342,10 +345,10 @@ fn operand_blocks(dot: IrOp) -> Result<i64, Failed> {
             Some(Ok(tile)) => tile.shape.last().copied().unwrap_or(1),
             _ => 1,
         };
-        let blocks = match depth {
-            Some(depth) => whole * (held * depth).min(extent) / extent.max(1),
-            None => whole,
-        };
+        let block = depth.map(|depth| whole * depth.min(extent) / extent.max(1));
+        let blocks = block.map_or(whole, |block| {
+            whole.min(block + (held - 1) * block.min(32 * READ_AHEAD))
+        });
         all += blocks.max(whole.min(if is_loaded(value) {
             0
         } else {

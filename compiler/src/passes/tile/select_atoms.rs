@@ -5,7 +5,7 @@
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
 use super::accumulate::accumulate;
 use super::exchange_factors::Exchanged;
-use super::held_factor::{HeldFactor, waits_for_memory};
+use super::held_factor::HeldFactor;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
@@ -13,6 +13,7 @@ use super::multicast::asked;
 use super::order_of_rows::{Neighbours, Rows};
 use super::pingpong::{self, Asked};
 use super::raster::lower;
+use super::share_products::Arrangement;
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
@@ -27,7 +28,7 @@ use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
-use cutec_dialects::tile::cost_model::{checked_threads, traffic, warps_of_few, warps_of_product};
+use cutec_dialects::tile::cost_model::traffic;
 use cutec_dialects::tile::{Mode, Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{TiledMmaVal, Val};
@@ -41,24 +42,26 @@ use melior::ir::{ValueLike, operation::OperationLike};
 const GROUP: i64 = 4;
 
 /// What is known of a product before the warps are.
-struct Product<'c> {
-    dot: IrOp<'c>,
+pub(super) struct Product<'c> {
+    pub dot: IrOp<'c>,
     /// Its instruction.
-    atom: MmaAtom,
+    pub atom: MmaAtom,
     /// Extents of the tile and of the instruction, along m and n.
-    extents: [i64; 2],
-    of_atom: [i64; 2],
+    pub extents: [i64; 2],
+    pub of_atom: [i64; 2],
+    /// Its extent along k.
+    pub depth: i64,
     /// Slices of k that are multiplied apart, each by as many warps, and how each warp finds its own.
-    slices: i64,
+    pub slices: i64,
     order_k: Tiler,
     /// The factor of which each warp has rows of its own.
-    held: Option<usize>,
+    pub held: Option<usize>,
     /// Neighbouring rows of each factor that a thread has, where these lie across memory.
-    neighbours: [Neighbours; 2],
+    pub neighbours: [Neighbours; 2],
     /// Neighbouring columns of the product that a thread of the instruction has.
     columns_of_thread: i64,
     /// Threads of a pinned tiled MMA.
-    pinned: Option<i64>,
+    pub pinned: Option<i64>,
 }
 
 /// Chooses for every product of the module.
@@ -248,6 +251,7 @@ fn product<'c>(dot: IrOp<'c>, target: &Target) -> Result<Product<'c>, String> {
         extents,
         neighbours,
         of_atom: [layouts.shape[0], layouts.shape[1]],
+        depth: whole_depth,
         slices,
         order_k,
         held: held.map(|held| held.index),
@@ -275,76 +279,9 @@ fn select<'c>(
     function: IrOp<'c>,
     products: &[Product<'c>],
 ) -> Result<i64, (IrOp<'c>, String)> {
-    let pinned = pinned_warps(function).map_err(|message| (function, message))?;
-    let wanted = products.iter().map(|product| {
-        let of_size = product.slices * warps_of_product(product.extents.iter().product());
-        match waits_for_memory(product.dot) && product.atom.issuer() == Issuer::Warp {
-            true => of_size.max(warps_of_few(product.extents)),
-            false => of_size,
-        }
-    });
-    let slices = products.iter().map(|product| product.slices).max();
-    let most = match pinned.as_deref() {
-        Some(warps) => slices::pinned_in_all(warps, slices.unwrap_or(1)),
-        None => wanted.max().unwrap_or(1),
-    };
-    let fixed = products.iter().find_map(|product| product.pinned);
-    let threads = checked_threads(fixed.unwrap_or(most * WARP));
-    let wanted = threads.map_err(|message| (function, message))?;
-    let splits = |threads: i64| -> Vec<Option<[i64; 2]>> {
-        let split = |product: &Product| match (product.pinned, pinned.as_deref()) {
-            (Some(own), _) => (own == threads).then_some([1, 1]),
-            (None, pinned) => match (product.atom.issuer(), pinned) {
-                (Issuer::Warp, Some([rows, columns])) => {
-                    let warps = [*rows, *columns];
-                    let all = rows * columns * product.slices * WARP == threads;
-                    (all && fits(product, warps)).then_some(warps)
-                }
-                (issuer @ (Issuer::Warpgroup | Issuer::Warp | Issuer::Thread), _) => {
-                    let together = issuer.threads() * product.slices;
-                    (threads % together == 0)
-                        .then(|| split(product, threads / together))
-                        .flatten()
-                }
-            },
-        };
-        products.iter().map(split).collect()
-    };
-    let mut threads = wanted;
-    let found = loop {
-        let found = splits(threads);
-        match found.iter().position(Option::is_none) {
-            None => break found,
-            Some(at) if fixed.is_some() || pinned.is_some() || threads <= WARP => {
-                let [rows, columns] = products[at].extents;
-                let [m, n] = products[at].of_atom;
-                let of_slices = match products[at].slices {
-                    1 => String::new(),
-                    slices => format!(" in {slices} slices of k"),
-                };
-                let message = format!(
-                    "{threads} threads cannot share this product of {rows} × {columns}{of_slices}: expected {} times a divisor of {} rows and one of {} columns of pieces of {m} × {n}",
-                    products[at].atom.issuer().threads() * products[at].slices,
-                    rows / m,
-                    columns / n,
-                );
-                let help = "write `warps(rows, columns)` in `launch` such that they divide the pieces, or leave it out";
-                return Err((products[at].dot, user_error(codes::WARPS, message, help)));
-            }
-            Some(_) => threads /= 2,
-        }
-    };
-    let mut found = (threads, found);
-    if 4 * threads <= wanted {
-        // Pieces of which powers of two of warps have too many each: another number, rather a larger one.
-        let least = threads / WARP + 1;
-        let others = (most + 1..2 * most).chain((least..most).rev());
-        let mut others = others.map(|warps| (warps * WARP, splits(warps * WARP)));
-        let other = others.find(|(_, splits)| splits.iter().all(Option::is_some));
-        found = other.unwrap_or(found);
-    }
-    let (threads, splits) = found;
     let classes = LayoutClasses::of(function)?;
+    let Arrangement { threads, splits } = Arrangement::of(function, &classes, products)?;
+    let pinned = pinned_warps(function).map_err(|message| (function, message))?;
     let sums_of = |product: &Product<'c>| classes.class(result_of(product.dot, 0));
     // Products that add to the same sums spread them alike.
     let alike = |product: &Product<'c>| {
@@ -361,9 +298,10 @@ fn select<'c>(
     };
     let factors = classes.of_factors(products.iter().map(|product| product.dot));
     for (product, split) in products.iter().zip(splits) {
-        let (Some([rows, columns]), None) = (split, product.pinned) else {
+        let [rows, columns] = split;
+        if product.pinned.is_some() {
             continue;
-        };
+        }
         if pinned.is_none() && product.atom.issuer() == Issuer::Warp {
             let slices = product.slices;
             let of_slices = match slices {
@@ -416,29 +354,6 @@ fn select<'c>(
         set_attribute(product.dot, "mma", ir.type_attr(ir.val_type(&tiled)));
     }
     Ok(threads)
-}
-
-/// Whether so many atoms side by side divide a product.
-fn fits(product: &Product, split: [i64; 2]) -> bool {
-    (0..2).all(|axis| {
-        let of_atom = product.of_atom[axis];
-        let piece = of_atom * product.neighbours[axis].atoms(of_atom);
-        product.extents[axis] % (piece * split[axis]) == 0
-    })
-}
-
-/// How many atoms stand side by side along m and n: of all ways, the one that reads the least.
-fn split(product: &Product, atoms: i64) -> Option<[i64; 2]> {
-    // Of two that read the same, the one with more warps along m.
-    (1..=atoms)
-        .rev()
-        .filter(|rows| atoms % rows == 0)
-        .map(|rows| [rows, atoms / rows])
-        .filter(|split| fits(product, *split))
-        .min_by_key(|split| {
-            let is_shared = product.held.is_some_and(|held| split[1 - held] > 1);
-            (is_shared, traffic(product.extents, *split))
-        })
 }
 
 /// How so many single threads share a product, or the products of each of its slices, so that each has groups of [`GROUP`] neighbouring rows and columns,

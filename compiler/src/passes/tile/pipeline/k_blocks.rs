@@ -142,7 +142,7 @@ impl<'c> Product<'c> {
         block: i64,
         at: Option<At<'c>>,
     ) -> Result<Operands<'c>, Failed<'c>> {
-        self.read_some(ir, block, at, Source::is_ahead)
+        self.read_some(ir, block, at, |_, source| source.is_ahead())
     }
 
     /// The operands of a block, where the product stands.
@@ -152,17 +152,18 @@ impl<'c> Product<'c> {
         block: i64,
         at: Option<At<'c>>,
     ) -> Result<Operands<'c>, Failed<'c>> {
-        self.read_some(ir, block, at, |_| true)
+        self.read_some(ir, block, at, |_, _| true)
     }
 
-    /// Operands of a block that were not read ahead.
+    /// All operands of a block, of which some may have been read ahead.
     pub fn complete(
         &self,
         ir: &mut OpBuilder<'c>,
         block: i64,
+        at: At<'c>,
         ahead: Operands<'c>,
     ) -> Result<Operands<'c>, Failed<'c>> {
-        let late = self.read_some(ir, block, None, |source| !source.is_ahead())?;
+        let late = self.read_some(ir, block, Some(at), |index, _| ahead[index].is_none())?;
         Ok([0, 1].map(|index| ahead[index].or(late[index])))
     }
 
@@ -171,7 +172,7 @@ impl<'c> Product<'c> {
         ir: &mut OpBuilder<'c>,
         block: i64,
         at: Option<At<'c>>,
-        now: impl Fn(Source) -> bool,
+        now: impl Fn(usize, Source) -> bool,
     ) -> Result<Operands<'c>, Failed<'c>> {
         let (mut read, around) = ([None; 2], ir.location);
         // A product goes through one row of sums after another: it begins with all of b.
@@ -180,7 +181,7 @@ impl<'c> Product<'c> {
             read[index] = match factor {
                 // A slice of it is taken where it is multiplied.
                 Factor::Held(_) => None,
-                Factor::Read(_, source) if !now(*source) => None,
+                Factor::Read(_, source) if !now(index, *source) => None,
                 Factor::Read(op, source) => {
                     ir.location = op.location();
                     let access = present(*op, tile::Read::of(*op))?;

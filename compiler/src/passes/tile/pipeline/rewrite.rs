@@ -181,7 +181,11 @@ impl<'c> Plan<'c> {
             let mut sums = product.sums()?;
             ir.insertion = Insertion::Before(product.dot);
             ir.location = product.dot.location();
-            now = product.complete(ir, 0, now)?;
+            let at = At {
+                stage: read_stage,
+                iteration: Some(0),
+            };
+            now = product.complete(ir, 0, at, now)?;
             for block in 0..product.blocks {
                 let begins = block == 0 && self.has_turn(number);
                 let is_last = block + 1 == product.blocks;
@@ -208,6 +212,7 @@ impl<'c> Plan<'c> {
                 });
                 let next = match (block + 1 < product.blocks, number == last) {
                     (true, _) => product.read(ir, block + 1, at)?,
+                    (false, false) if self.reduces_before(number + 1) => Operands::default(),
                     (false, false) => self.products[number + 1].read_ahead(ir, 0, at)?,
                     (false, true) => self.products[0].read_ahead(ir, 0, at)?,
                 };
@@ -293,6 +298,16 @@ impl<'c> Plan<'c> {
     /// Whether anything is brought during a product, or something is begun with the first one.
     fn has_turn(&self, number: usize) -> bool {
         number == 0 || (self.producers.iter()).any(|producer| self.turn_of(producer) == number)
+    }
+
+    /// Whether something is reduced between a product and the one in front of it. What were read ahead for it would take registers all
+    /// that time ("Attention at the tile level").
+    fn reduces_before(&self, number: usize) -> bool {
+        let dots = self.products[..=number].iter().map(|product| product.dot);
+        let mut behind = operations(self.body).into_iter().rev();
+        behind.by_ref().find(|op| *op == self.products[number].dot);
+        let mut between = behind.take_while(|op| !dots.clone().any(|dot| dot == *op));
+        between.any(|op| TileOp::Reduce.is(op))
     }
 
     /// Begins what the iteration needs that comes so many iterations later as there are stages ahead, as far as it is brought during
