@@ -4,6 +4,8 @@ A kernel is a sequence of tiles, each made of earlier ones; the reference has a 
 is of some shape with elements of about the size of 1, so that what lies in the wrong place is wrong by much.
 """
 EXTENTS = (8, 16, 32, 48, 64)
+# Of tiles that are no factors: threads do not divide them evenly.
+UNEVEN = (3, 5, 7, 12, 20, 24, 33, 40, 100)
 # So much is computed of an element that small tiles, which are repeated, are rather computed once.
 MUCH = "{0}"
 for _ in range(8):
@@ -76,10 +78,13 @@ class Program:
         found = [tile for tile in self.tiles if fits(tile.shape)]
         return self.rng.choice(found) if found else None
 
+    def extent(self):
+        return self.rng.choice(EXTENTS if self.rng.random() < 0.7 else UNEVEN)
+
     # What a step may do. Each gives whether it did.
 
     def load(self):
-        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        shape = (self.extent(), self.extent())
         count = [self.rng.choice([1, 1, 2, 3]) for _ in shape]
         at = [self.rng.randrange(number) for number in count]
         x = self.tensor([extent * number for extent, number in zip(shape, count)])
@@ -94,7 +99,7 @@ class Program:
 
     def window(self):
         """A part of a tensor of any extents, which may lie beyond each of its edges."""
-        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        shape = (self.extent(), self.extent())
         extents = [self.rng.choice([1, 7, 16, 40, 63, 64, 80]) for _ in shape]
         element = self.rng.choice(["f32", "f16", "bf16", "f32"])
         x = self.tensor(extents, element)
@@ -108,7 +113,7 @@ class Program:
         return True
 
     def constant(self):
-        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        shape = (self.extent(), self.extent())
         axis = self.rng.randrange(2)
         kernel, element = self.rng.choice([
             (f"full<f32>(0.75, {shape[0]}, {shape[1]})", "0.75"),
@@ -193,7 +198,7 @@ class Program:
         x = self.pick(lambda shape: 1 in shape)
         if x is None:
             return False
-        shape = tuple(self.rng.choice(EXTENTS) if extent == 1 else extent for extent in x.shape)
+        shape = tuple(self.extent() if extent == 1 else extent for extent in x.shape)
         self.define(shape, f"broadcast({x.name}, {shape[0]}, {shape[1]})", x.at("i", "j"))
         return True
 
@@ -315,7 +320,7 @@ class Program:
 
     def loop(self):
         """A tile that is halved and added to in each round."""
-        start = self.pick(lambda shape: all(extent in EXTENTS for extent in shape))
+        start = self.pick()
         if start is None:
             return False
         rows, columns = start.shape
@@ -361,7 +366,7 @@ class Program:
         x = self.pick()
         y = self.tensor(x.shape, mutable=True)
         self.say(f"{y}.tile({x.shape}, (0, 0)) = {x.name};")
-        shape = (self.rng.choice(EXTENTS), self.rng.choice(EXTENTS))
+        shape = (self.extent(), self.extent())
         (r, row), (c, column) = self.offset(), self.offset()
         tile = self.define(shape, f"{y}.tile({shape}, at = ({row}, {column}))",
                            windowed(f"r_{x.name}", x.shape, "i", r, "j", c, "0.0"))

@@ -150,7 +150,7 @@ fn fills(plan: &CopyPlan, fill: &str) -> Result<(), SemError> {
 
 /// Whether memory of a static layout can be had: something, not too much, and nothing before its start.
 pub(super) fn allocatable(layout: &AnyLayout) -> Result<(), SemError> {
-    let size = layout::cosize_any(layout)?.as_static();
+    let size = layout::storage(layout)?.as_static();
     let at_least = |tuple: &IntTuple, least: i64| {
         let leaves = tuple.leaves();
         let known = leaves.iter().map(|leaf| leaf.as_static());

@@ -10,7 +10,7 @@ use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::{Val, View, without_underscore};
-use cutec_layout::algebra::cosize_any;
+use cutec_layout::algebra::storage;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Tree};
 use melior::ir::operation::OperationLike;
 
@@ -282,9 +282,7 @@ fn name_of(space: Space) -> &'static str {
 pub(super) fn allocation<'c, 'a>(mut value: Value<'c, 'a>) -> Value<'c, 'a> {
     if let Value::Cute(cute) = &mut value
         && let Val::View(view) = &cute.val
-        && let Some(elements) = cosize_any(&view.layout)
-            .ok()
-            .and_then(|size| size.as_static())
+        && let Some(elements) = storage(&view.layout).ok().and_then(|size| size.as_static())
     {
         cute.origin.room = Some(Room {
             space: view.ptr.space,

@@ -19,7 +19,7 @@ use cutec_dialects::ops::{CuteOp, NvvmOp};
 use cutec_dialects::target::Target;
 use cutec_dialects::value::Val;
 use cutec_frontend::diagnostics::codes;
-use cutec_layout::algebra::cosize_any;
+use cutec_layout::algebra::storage;
 use liveness::{KernelOrder, Life, Release};
 use melior::Context;
 use melior::ir::operation::OperationLike;
@@ -140,7 +140,7 @@ fn buffer<'c>(op: IrOp<'c>, kernel: &KernelOrder<'c>) -> Result<Buffer<'c>, Stri
     let Ok(Val::View(view)) = val_of(result_of(op, 0)) else {
         return Err(format!("expects a view, but allocates {text}"));
     };
-    let elements = cosize_any(&view.layout)
+    let elements = storage(&view.layout)
         .ok()
         .and_then(|size| size.as_static())
         .ok_or_else(|| format!("expects a static layout, but allocates {text}"))?;

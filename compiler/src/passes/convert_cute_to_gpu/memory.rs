@@ -20,7 +20,7 @@ impl<'c> Lowering<'c> {
     pub(super) fn stack_slot(&mut self, view: &View) -> Slot {
         let ir = OpBuilder::new(self.emitter.ir.context(), Insertion::Before(self.entry));
         let elem = view.ptr.elem;
-        let elems = cosize(&view.layout).max(1);
+        let elems = storage(&view.layout).max(1);
         let (count, storage) = match elem.is_packed() {
             true => (elem.bytes_of(elems), Elem::I8),
             false => (elems, elem),
@@ -44,7 +44,7 @@ impl<'c> Lowering<'c> {
             ir.value(LlvmOp::MlirAddressof, &[], &attrs, ir.pointer_type(3))
         });
         let base = self.add_base(symbol, offset);
-        let bytes = view.ptr.elem.bytes_of(cosize(&view.layout));
+        let bytes = view.ptr.elem.bytes_of(storage(&view.layout));
         let buffer = self.smem_map.add_buffer(offset, bytes, at);
         self.bases[base - 1].buffer = Some(buffer);
         base
@@ -397,8 +397,9 @@ fn storage_type(elem: Elem) -> &'static str {
     }
 }
 
-fn cosize(layout: &AnyLayout) -> i64 {
-    layout::cosize_any(layout)
+/// Elements of memory behind a layout; 0 where that is not known.
+fn storage(layout: &AnyLayout) -> i64 {
+    layout::storage(layout)
         .ok()
         .and_then(|size| size.as_static())
         .unwrap_or(0)

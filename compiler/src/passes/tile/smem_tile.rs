@@ -5,7 +5,7 @@ use cutec_dialects::elem::Space;
 use cutec_dialects::tile::TileType;
 use cutec_dialects::value::View;
 use cutec_layout::Layout;
-use cutec_layout::algebra::cosize_any;
+use cutec_layout::algebra::storage;
 use cutec_layout::text::parse_any_layout;
 
 /// Of what a tensor map writes to shared memory the address is a multiple of so many bytes (PTX ISA, "cp.async.bulk.tensor").
@@ -31,7 +31,7 @@ pub(super) fn tile_in(view: &View) -> Option<(TileType, i64)> {
 /// Bytes of a buffer, of all its stages; 0 where its size is not known.
 pub(super) fn bytes_of(buffer: IrValue) -> i64 {
     let size = view_of(buffer).and_then(|view| {
-        let elements = cosize_any(&view.layout).ok()?.as_static()?;
+        let elements = storage(&view.layout).ok()?.as_static()?;
         Some(view.ptr.elem.bytes_of(elements))
     });
     size.unwrap_or(0)

@@ -74,7 +74,7 @@ pub use product::{
     tiled_product, zipped_product,
 };
 pub use recast::{downcast, recast_layout, recast_layout_any, upcast};
-pub use size::{coshape, cosize, cosize_any, depth, rank, size};
+pub use size::{coshape, cosize, cosize_any, depth, rank, size, storage};
 pub(crate) use slice::coord_text;
 pub use slice::{dice, slice, slice_and_offset};
 pub use slice_swizzled::slice_swizzled;

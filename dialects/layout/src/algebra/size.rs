@@ -38,8 +38,7 @@ pub fn cosize(layout: &Layout) -> Result<Int, LayoutError> {
     Ok(product(&coshape(layout)?))
 }
 
-/// [`cosize`] of the layout inside a composition; that is the number of elements to allocate
-/// behind a swizzle, provided that it fills whole periods.
+/// [`cosize`] of the layout inside a composition. [`storage`] says how many elements to allocate for it.
 ///
 /// # Errors
 /// As [`coshape`].
@@ -51,6 +50,21 @@ pub fn cosize_any(layout: &AnyLayout) -> Result<Int, LayoutError> {
             crate::Outer::Layout(outer) => cosize(outer),
         },
     }
+}
+
+/// How many elements memory behind a layout has: its [`cosize`], or more where a swizzle moves an element beyond that, in a period that is
+/// not full.
+///
+/// # Errors
+/// As [`coshape`].
+pub fn storage(layout: &AnyLayout) -> Result<Int, LayoutError> {
+    let size = cosize_any(layout)?;
+    let (Some(swizzle), Some(known)) = (layout.swizzle(), size.as_static()) else {
+        return Ok(size);
+    };
+    let full = known - known % swizzle.period();
+    let last = (full..known).map(|offset| swizzle.apply(offset) + 1).max();
+    Ok(Int::Static(last.unwrap_or(known).max(known)))
 }
 
 /// The profile of the codomain that the bases of `stride` point into; a leaf for integers.
@@ -85,4 +99,35 @@ pub(crate) fn coprofile(op: &'static str, stride: &IntTuple) -> Result<Tree<()>,
         profile = insert(profile, leaf.path());
     }
     Ok(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ComposedLayout, Layout, Swizzle};
+
+    /// By its definition: room for the last place.
+    #[test]
+    fn memory_has_room_for_all_places() {
+        let mut beyond = 0;
+        for size in 1..=200 {
+            for (bits, base, shift) in [
+                (0, 0, 0),
+                (1, 3, 2),
+                (2, 3, 3),
+                (3, 4, 3),
+                (1, 0, 1),
+                (2, 2, -2),
+            ] {
+                let swizzle = Swizzle::new(bits, base, shift).expect("a swizzle");
+                let plain = Layout::contiguous(size);
+                let layout = ComposedLayout::swizzled(swizzle, Int::ZERO, plain).into();
+                let last = (0..size).map(|at| swizzle.apply(at)).max();
+                let found = storage(&layout).expect("static").as_static();
+                assert_eq!(found, last.map(|last| (last + 1).max(size)), "{layout}");
+                beyond += i32::from(found > Some(size));
+            }
+        }
+        assert!(beyond > 0);
+    }
 }

@@ -14,7 +14,7 @@ use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::TileType;
-use cutec_layout::algebra::cosize_any;
+use cutec_layout::algebra::storage;
 use cutec_layout::{AnyLayout, Layout, LayoutError};
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 
@@ -58,7 +58,7 @@ impl Scratch {
 
     /// How many numbers it has room for, and the bytes of each.
     pub(super) fn numbers(&self) -> Option<(i64, i64)> {
-        let size = cosize_any(&self.layout).ok()?.as_static()?;
+        let size = storage(&self.layout).ok()?.as_static()?;
         Some((size, self.elem.bytes()))
     }
 
@@ -84,7 +84,7 @@ impl Scratch {
 
 /// Bytes of a buffer of known size, rounded up.
 fn rounded(elem: Elem, layout: &AnyLayout, align: i64) -> Option<i64> {
-    let size = cosize_any(layout).ok()?.as_static()?;
+    let size = storage(layout).ok()?.as_static()?;
     Some((elem.bytes_of(size) + align - 1) / align * align)
 }
 
