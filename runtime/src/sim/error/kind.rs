@@ -1,6 +1,7 @@
 //! What is wrong, as data, with the text of the error's first line.
 
-use super::{Access, Act, OpenPhase, Party, Waiter};
+use super::party::blocks_text;
+use super::{Access, Act, OpenPhase, Party, Polled, Waiter};
 use crate::sim::Space;
 use crate::sim::buffers::SharedBuffer;
 
@@ -370,6 +371,23 @@ pub enum ErrorKind {
         /// Every group of the CTA that waits.
         waiters: Vec<Waiter>,
     },
+    /// All threads that can go on read memory again and again that no thread will write.
+    #[error(
+        "deadlock: what {} no thread will write any more{}{}",
+        polls_text(.polls),
+        ended_text(.ended, *.are_all),
+        and_waiting(.waiters)
+    )]
+    Polling {
+        /// Who reads what where.
+        polls: Vec<Polled>,
+        /// Every group beside them that waits.
+        waiters: Vec<Waiter>,
+        /// `%ctaid` of the blocks that have ended, of those that run together.
+        ended: Vec<[u32; 3]>,
+        /// Whether all blocks of the launch run together.
+        are_all: bool,
+    },
     /// An arrival at the cluster's barrier, or a wait, that does not follow the other.
     #[error("barrier of the cluster: expected {expected}, found {found}")]
     ClusterBarrier {
@@ -547,6 +565,30 @@ fn missing_fence_text(register: Option<&str>) -> String {
 fn phases_text(phases: &[OpenPhase]) -> String {
     let phases: Vec<String> = phases.iter().map(OpenPhase::to_string).collect();
     phases.join(", ")
+}
+
+fn polls_text(polls: &[Polled]) -> String {
+    let polls: Vec<String> = polls.iter().map(Polled::to_string).collect();
+    polls.join(", and what ")
+}
+
+fn ended_text(ended: &[[u32; 3]], are_all: bool) -> String {
+    let begun = match are_all {
+        true => "",
+        false => "; blocks run one after another here, and those behind have not begun",
+    };
+    match ended {
+        [] => begun.to_owned(),
+        [_] => format!("; {} has ended{begun}", blocks_text(ended)),
+        _ => format!("; {} have ended{begun}", blocks_text(ended)),
+    }
+}
+
+fn and_waiting(waiters: &[Waiter]) -> String {
+    match waiters {
+        [] => String::new(),
+        waiters => format!("; waiting: {}", list(waiters)),
+    }
 }
 
 fn and_list(waiters: &[Waiter]) -> String {
