@@ -2,6 +2,7 @@
 
 use super::party::blocks_text;
 use super::{Access, Act, OpenPhase, Party, Polled, Waiter};
+use crate::abi::counted;
 use crate::sim::Space;
 use crate::sim::buffers::SharedBuffer;
 
@@ -107,7 +108,7 @@ pub enum ErrorKind {
         found: String,
     },
     /// An access outside of every object.
-    #[error("out-of-bounds {access} of {size} bytes at {space} address {address:#x}: {object}")]
+    #[error("out-of-bounds {access} of {} at {space} address {address:#x}: {object}", counted(*.size, "byte"))]
     OutOfBounds {
         /// State space.
         space: Space,
@@ -121,7 +122,7 @@ pub enum ErrorKind {
         object: String,
     },
     /// An access to shared memory outside of the buffer that it is an access to.
-    #[error("out-of-bounds {access} of {size} bytes of shared memory: {}", outside_text(*.start, *.size, *.bytes, .buffer.as_deref(), .hit.as_deref()))]
+    #[error("out-of-bounds {access} of {} of shared memory: {}", counted(*.size, "byte"), outside_text(*.start, *.size, *.bytes, .buffer.as_deref(), .hit.as_deref()))]
     OutsideOfBuffer {
         /// Read or write.
         access: Access,
@@ -150,7 +151,8 @@ pub enum ErrorKind {
     },
     /// A read of bytes nobody has written.
     #[error(
-        "read of uninitialised {space} memory: {size} bytes at {address:#x}, of which byte {byte} was never written{object}"
+        "read of uninitialised {space} memory: {} at {address:#x}, of which byte {byte} was never written{object}",
+        counted(*.size, "byte")
     )]
     Uninitialised {
         /// State space.
@@ -428,7 +430,8 @@ pub enum ErrorKind {
     },
     /// An access to the bytes of an `mbarrier` by another instruction than its own.
     #[error(
-        "{access} of an mbarrier: {size} bytes at shared address {address:#x} are in use as one"
+        "{access} of an mbarrier: {} at shared address {address:#x} in use as one",
+        counted(*.size, "byte")
     )]
     MbarrierAccess {
         /// Read or write.
@@ -481,7 +484,7 @@ pub enum ErrorKind {
         found: u64,
     },
     /// A host access to device memory outside of every allocation.
-    #[error("host {access} of {size} bytes at {address:#x}: {object}")]
+    #[error("host {access} of {} at {address:#x}: {object}", counted(*.size, "byte"))]
     HostAccess {
         /// Read or write.
         access: Access,
@@ -506,10 +509,14 @@ fn outside_text(
         None => "a buffer".to_owned(),
     };
     let place = match start {
-        ..0 => format!("it starts {} bytes before", start.unsigned_abs()),
+        ..0 => format!("it starts {} before", counted(start.unsigned_abs(), "byte")),
         _ => format!("bytes {start}..{} of", start.saturating_add(size.into())),
     };
-    let text = format!("{place} {}, which has {bytes} bytes", named(buffer));
+    let text = format!(
+        "{place} {}, which has {}",
+        named(buffer),
+        counted(bytes, "byte")
+    );
     match hit {
         Some(SharedBuffer {
             name: Some(name), ..
@@ -534,7 +541,9 @@ fn unassigned_text(register: &str, origin: Option<&Origin>) -> String {
 }
 
 fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
-    let target = format!("{size} bytes at shared address {address:#x} are the target of a");
+    let are = if size == 1 { "is" } else { "are" };
+    let size = counted(size, "byte");
+    let target = format!("{size} at shared address {address:#x} {are} the target of a");
     match bulk {
         false => format!(
             "{access} before cp.async wait: {target} cp.async that no cp.async.wait_group has completed"
