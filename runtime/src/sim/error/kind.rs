@@ -375,7 +375,7 @@ pub enum ErrorKind {
     },
     /// All threads that can go on read memory again and again that no thread will write.
     #[error(
-        "deadlock: what {} no thread will write any more{}{}",
+        "deadlock: no thread will write what {}{}{}",
         polls_text(.polls),
         ended_text(.ended, *.are_all),
         and_waiting(.waiters)
@@ -383,7 +383,7 @@ pub enum ErrorKind {
     Polling {
         /// Who reads what where.
         polls: Vec<Polled>,
-        /// Every group beside them that waits.
+        /// Every group that waits of the blocks that do not poll.
         waiters: Vec<Waiter>,
         /// `%ctaid` of the blocks that have ended, of those that run together.
         ended: Vec<[u32; 3]>,

@@ -181,11 +181,15 @@ impl Cluster<'_> {
             if warps.iter().all(|warp| warp.groups.is_empty()) {
                 ended.push(block);
             }
+            let polls_here = warps.iter().any(|warp| !warp.polls.is_empty());
             for warp in warps {
                 let poll = |group: &Group| warp.polls.iter().find(|poll| poll.mask == group.mask);
                 for group in &warp.groups {
                     let Some(poll) = poll(group) else {
-                        waiters.push(cta.waiter(warp, group));
+                        // In a block that polls, the others wait for those.
+                        if !polls_here {
+                            waiters.push(cta.waiter(warp, group));
+                        }
                         continue;
                     };
                     first.get_or_insert((cta, warp.index, *poll));
