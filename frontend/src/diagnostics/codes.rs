@@ -363,7 +363,10 @@ codes! {
      `_` is meant to be unused:\n\
      \n\
          for _ in 0..4 { … }\n\
-         fn f(x, _scale) { x }";
+         fn f(x, _scale) { x }\n\
+     \n\
+     Parameters may be unused that are there for a caller: of a function that is passed on as a value, and of\n\
+     a function of a record that other records have too, or that the library calls.";
 
     UNREACHABLE = 906, "never reached",
     "A warning: a statement stands behind one that always leaves the block, `return`, `break` or\n\

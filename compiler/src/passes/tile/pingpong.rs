@@ -35,6 +35,9 @@ const PINGPONG: &str = "tile.pingpong";
 /// Those that do, where they do.
 pub(super) const IN_TURN: i64 = 2;
 
+/// How remarks say that they do.
+const TURNS: &str = "two warpgroups take turns, each with every other tile of its block";
+
 /// How many warpgroups take turns, each with tiles of its own; 1 where they do not.
 pub(super) fn in_turn(function: IrOp) -> i64 {
     let count = function.attribute(PINGPONG).ok().and_then(integer_value);
@@ -104,7 +107,9 @@ pub(super) fn decide<'c>(
     match (obstacle(function, dots, target), pinned) {
         (None, true) => Ok(Decision {
             asked: Asked::Pinned,
-            reason: "two warpgroups take turns with tiles, as `pingpong()` says".into(),
+            reason: format!(
+                "{TURNS}, as `pingpong()` says: one multiplies while the other computes and stores its results"
+            ),
         }),
         (Some(reason), true) => Err((function, refused(&reason))),
         (None, false) => {
@@ -112,9 +117,7 @@ pub(super) fn decide<'c>(
             let why = tiles.map_or_else(String::new, |tiles| tiles.favour());
             Ok(Decision {
                 asked: Asked::Chosen,
-                reason: format!(
-                    "two warpgroups take turns with tiles, chosen: {why}; `pingpong(false)` lets them share each"
-                ),
+                reason: format!("{TURNS}, chosen: {why}; `pingpong(false)` lets them share each"),
             })
         }
         (Some(reason), false) => Ok(Decision::cannot(&reason)),
