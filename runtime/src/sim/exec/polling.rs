@@ -77,11 +77,37 @@ impl Warp {
         let mut seen = 0;
         while let Some(group) = self.foremost(cta, !seen) {
             if !self.comes_back(cta, group)? {
+                if seen != 0 {
+                    self.let_go_on(cta, !seen)?;
+                }
                 return Ok(false);
             }
             seen |= group.mask;
         }
         Ok(true)
+    }
+
+    /// Lets lanes have a turn that stand behind some of their warp which poll, and so come first whenever it runs.
+    fn let_go_on(&mut self, cta: &mut Cta<'_>, lanes: u32) -> Result<(), Fault> {
+        for _ in 0..WAY {
+            let Some(group) = self.foremost(cta, lanes) else {
+                break;
+            };
+            self.step_of(cta, group)?;
+        }
+        // Some may have left, for which others wait no longer.
+        cta.arrivals = true;
+        Ok(())
+    }
+
+    /// Executes the instruction of a group.
+    fn step_of(&mut self, cta: &mut Cta<'_>, group: Group) -> Result<(), Fault> {
+        let at = self.groups.iter();
+        let at = at.take_while(|other| other.mask != group.mask).count();
+        let next = self.step(cta, group)?;
+        self.apply(at, next);
+        cta.steps += 1;
+        Ok(())
     }
 
     /// Of the groups that can go on and are of these lanes, the one that runs first.
@@ -118,11 +144,7 @@ impl Warp {
                 Deed::Reads => read = group.pc,
                 Deed::Changes => return Ok(false),
             }
-            let at = self.groups.iter();
-            let at = at.take_while(|other| other.mask != group.mask).count();
-            let next = self.step(cta, group)?;
-            self.apply(at, next);
-            cta.steps += 1;
+            self.step_of(cta, group)?;
             if cta.changed {
                 return Ok(false);
             }
