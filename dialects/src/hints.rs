@@ -107,6 +107,11 @@ impl Hints {
         text.split(", ").nth(1).map(str::to_owned)
     }
 
+    /// Where lines are cached that do not go through the cache of a multiprocessor: what such copies leave out.
+    pub fn past_l1(self) -> Option<CacheHint> {
+        self.cache.filter(|cache| *cache != CacheHint::Global)
+    }
+
     /// What of them `cp.async` takes: it caches in L2 alone in any case.
     pub fn of_async_copies(self) -> Hints {
         Hints {

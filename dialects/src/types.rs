@@ -3,6 +3,7 @@ use crate::atoms::{self, Atom, AtomError, BulkCopy, CopyAtom, MmaAtom, Place, Tm
 use crate::elem::{Elem, Space};
 use crate::target::{BLOCK_SIZES, LARGEST_CLUSTER};
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, TupleKind, Val, View};
+use cutec_abi::counted;
 use cutec_layout::algebra::cosize;
 use cutec_layout::text::{
     TextError, parse_any_layout, parse_coord, parse_int_tuple, parse_layout, parse_swizzle,
@@ -28,7 +29,7 @@ pub enum TypeError {
     Elem { found: String },
     #[error("unknown memory space `{found}`; expected gmem, smem, dsmem or rmem")]
     Space { found: String },
-    #[error("alignment {found} is not a power of two of at least the element's {bytes} bytes")]
+    #[error("alignment {found} is not a power of two of at least the element's {}", counted(*.bytes, "byte"))]
     Align { found: i64, bytes: i64 },
     #[error("expected {expected} in `{text}`")]
     Form {

@@ -1,13 +1,14 @@
 //! A file with everything it imports.
 //!
 //! `import` includes a file once, however often and from wherever it is named; files may import
-//! each other. All items of all files share one set of names, those of the standard library another one
-//! behind it ([`Items`]); tests and benches belong to their file. No record contains itself. Items of the
+//! each other. A name means the item of the file that it stands in, else that of another file, else that of the
+//! standard library ([`Items`]); tests and benches belong to their file. No record contains itself. Items of the
 //! library are parsed when they are asked for ([`LibraryFile`]).
 
 use crate::ast::{File, Item, ItemKind, Record};
 use crate::diagnostics::{Code, Diagnostic, Label, Problem, codes};
 use crate::library::{LibraryFile, LibraryItem};
+use crate::names;
 use crate::parser::{parse_file, words::closest};
 use crate::source::{FileId, LoadedSource, SourceLoader, SourceMap, Span};
 use crate::stdlib;
@@ -36,6 +37,14 @@ pub enum ProgramProblem {
         /// The name of the first one.
         first: Span,
     },
+    /// A name that several files define and the one that it stands in does not.
+    #[error("`{name}` is defined in several files, and not in this one")]
+    Ambiguous {
+        /// The name.
+        name: Arc<str>,
+        /// The names of the items, with their keywords.
+        items: Vec<(&'static str, Span)>,
+    },
     /// A record with a field of its own type, perhaps by way of others.
     #[error("the record `{name}` contains itself")]
     Recursive {
@@ -50,7 +59,9 @@ impl Problem for ProgramProblem {
     fn code(&self) -> Code {
         match self {
             ProgramProblem::Import { .. } => codes::IMPORT_FAILED,
-            ProgramProblem::Duplicate { .. } => codes::DUPLICATE_ITEM,
+            ProgramProblem::Duplicate { .. } | ProgramProblem::Ambiguous { .. } => {
+                codes::DUPLICATE_ITEM
+            }
             ProgramProblem::Recursive { .. } => codes::RECURSIVE_RECORD,
         }
     }
@@ -59,6 +70,7 @@ impl Problem for ProgramProblem {
         match self {
             ProgramProblem::Import { .. } => "imported here".to_owned(),
             ProgramProblem::Duplicate { .. } => "second definition".to_owned(),
+            ProgramProblem::Ambiguous { .. } => "expected one of this name".to_owned(),
             ProgramProblem::Recursive { name, through } => match through.as_slice() {
                 [] => format!("a field of type `{name}`"),
                 through => format!("by way of `{}`", through.join("`, `")),
@@ -69,6 +81,9 @@ impl Problem for ProgramProblem {
     fn help(&self) -> Option<String> {
         match self {
             ProgramProblem::Import { path, .. } => import_help(path),
+            ProgramProblem::Ambiguous { .. } => {
+                Some("a file's own items come first: define it here, or give the others names of their own".to_owned())
+            }
             ProgramProblem::Duplicate { .. } | ProgramProblem::Recursive { .. } => None,
         }
     }
@@ -76,6 +91,13 @@ impl Problem for ProgramProblem {
     fn other_labels(&self) -> Vec<Label> {
         match self {
             ProgramProblem::Import { .. } | ProgramProblem::Recursive { .. } => Vec::new(),
+            ProgramProblem::Ambiguous { items, .. } => {
+                let label = |(keyword, span): &(&str, Span)| Label {
+                    span: *span,
+                    text: format!("defined here, as `{keyword}`"),
+                };
+                items.iter().map(label).collect()
+            }
             ProgramProblem::Duplicate { keyword, first, .. } => {
                 vec![Label {
                     span: *first,
@@ -150,22 +172,27 @@ impl Program {
 
 /// The items of a program by their names, as each of its files sees them.
 ///
-/// A file of the standard library sees the items of the library. Every other file sees those of the program, and behind
-/// them the library's: the program may call an item of its own as the library calls one, which goes on using that one.
+/// A file of the standard library sees the items of the library. Every other file sees its own, behind them those of the
+/// other files of the program, and behind them the library's: a file may call an item of its own as another one or the
+/// library calls one, which goes on using that one.
 #[derive(Debug, Default)]
 pub struct Items<'a> {
-    own: FxHashMap<&'a str, &'a ItemKind>,
+    /// With the file of each, in the order of the files.
+    own: FxHashMap<&'a str, Vec<(FileId, &'a ItemKind)>>,
     library: FxHashMap<&'a str, &'a LibraryItem>,
     library_files: Vec<FileId>,
 }
 
 impl<'a> Items<'a> {
-    /// The items of a program but for tests and benches; of several with a name the first one.
+    /// The items of a program but for tests and benches; of several with a name in a file the first one.
     pub fn of(program: &'a Program) -> Self {
         let mut items = Items::default();
         for item in program.items().filter(|item| item.kind.is_shared()) {
             if let Some(name) = item.kind.name() {
-                items.own.entry(&name.node).or_insert(&item.kind);
+                let known = items.own.entry(&name.node).or_default();
+                if known.iter().all(|(file, _)| *file != name.span.file) {
+                    known.push((name.span.file, &item.kind));
+                }
             }
         }
         for file in &program.library {
@@ -186,13 +213,28 @@ impl<'a> Items<'a> {
     pub fn own(&self, name: &str, file: FileId) -> Option<&'a ItemKind> {
         match self.library_files.contains(&file) {
             true => None,
-            false => self.own.get(name).copied(),
+            false => {
+                let known = self.own.get(name)?;
+                let of_file = known.iter().find(|(of, _)| *of == file);
+                let (_, item) = of_file.or(known.first())?;
+                Some(item)
+            }
         }
+    }
+
+    /// The items of a name that a file does not define and several others do.
+    fn ambiguous(&self, name: &str, file: FileId) -> Option<&[(FileId, &'a ItemKind)]> {
+        let known = self.own.get(name).filter(|known| known.len() > 1)?;
+        let foreign = !self.library_files.contains(&file);
+        (foreign && known.iter().all(|(of, _)| *of != file)).then_some(known)
     }
 
     /// The names of all items of some keywords that a file sees.
     pub fn names(&self, file: FileId, keywords: &[&str]) -> impl Iterator<Item = &'a str> {
-        let own = self.own.iter().map(|(name, kind)| (*name, kind.keyword()));
+        let own = self.own.keys().filter_map(move |name| {
+            let item = self.own(name, file)?;
+            Some((*name, item.keyword()))
+        });
         let own = own.filter(move |_| !self.library_files.contains(&file));
         let library = self.library.iter();
         let library = library.map(|(name, item)| (*name, item.keyword()));
@@ -254,6 +296,7 @@ pub fn load_imports(
         next += 1;
     }
     check_duplicates(&program, diagnostics);
+    check_ambiguous(&program, diagnostics);
     check_recursive_records(&program, diagnostics);
     program
 }
@@ -308,19 +351,22 @@ fn leads_to<'a>(to: &Record, from: &'a Record, items: &Items<'a>) -> Option<Vec<
     None
 }
 
+/// Reports each item whose name its file has already, and each kernel whose name another file has: it is that of its entry.
 fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
-    let mut shared: HashMap<&str, (&'static str, Span)> = HashMap::new();
+    let mut kernels: HashMap<&str, (&'static str, Span)> = HashMap::new();
     for file in &program.files {
-        let mut own: HashMap<&str, (&'static str, Span)> = HashMap::new();
+        let [mut shared, mut blocks]: [HashMap<&str, (&'static str, Span)>; 2] = Default::default();
         for item in &file.items {
             let Some(name) = item.kind.name() else {
                 continue;
             };
             let names = match item.kind.is_shared() {
                 true => &mut shared,
-                false => &mut own,
+                false => &mut blocks,
             };
-            match names.get(&*name.node) {
+            let is_kernel = matches!(item.kind, ItemKind::Kernel(_));
+            let of_kernel = kernels.get(&*name.node).filter(|_| is_kernel);
+            match names.get(&*name.node).or(of_kernel) {
                 Some(&(keyword, first)) => {
                     let name_text = name.node.clone();
                     let problem = ProgramProblem::Duplicate {
@@ -331,9 +377,47 @@ fn check_duplicates(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
                     diagnostics.push(Diagnostic::of(name.span, &problem));
                 }
                 None => {
-                    names.insert(&name.node, (item.kind.keyword(), name.span));
+                    let place = (item.kind.keyword(), name.span);
+                    names.insert(&name.node, place);
+                    if is_kernel {
+                        kernels.insert(&name.node, place);
+                    }
                 }
             }
+        }
+    }
+}
+
+/// Reports each use of a name in a file that does not define it where several others do.
+fn check_ambiguous(program: &Program, diagnostics: &mut Vec<Diagnostic>) {
+    let items = Items::of(program);
+    if items.own.values().all(|known| known.len() < 2) {
+        return;
+    }
+    let names = names::resolve(program);
+    for used in names
+        .uses
+        .iter()
+        .filter(|used| !used.defines && !used.is_member)
+    {
+        let definitions = used.definitions.iter();
+        let mut definitions = definitions.filter_map(|number| names.definitions.get(*number));
+        let of_item = definitions.find_map(|definition| {
+            let found = items.ambiguous(&definition.name, used.span.file)?;
+            let spans = found.iter().filter_map(|(_, item)| item.name());
+            let mut spans = spans.map(|name| name.span);
+            spans
+                .any(|span| span == definition.span)
+                .then_some((&definition.name, found))
+        });
+        if let Some((name, found)) = of_item {
+            let found = found.iter();
+            let found = found.filter_map(|(_, item)| Some((item.keyword(), item.name()?.span)));
+            let problem = ProgramProblem::Ambiguous {
+                name: Arc::clone(name),
+                items: found.collect(),
+            };
+            diagnostics.push(Diagnostic::of(used.span, &problem));
         }
     }
 }

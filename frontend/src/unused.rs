@@ -2,12 +2,14 @@
 //! statements that are never reached.
 //!
 //! Names are resolved by their place in the text, so what a name of a compile-time branch that is not taken mentions is
-//! used. A name that begins with `_` is meant to be unused. An assignment counts as a use: it may write elements.
+//! used. A name that begins with `_` is meant to be unused. An assignment counts as a use: it may write elements. Parameters
+//! that others ask for may be unused: those of a function that is passed on as a value, and of a function of a record that
+//! another record has too, or that an imported file of the library calls.
 
 use crate::Program;
 use crate::ast::{
-    Arg, Block, ElseBranch, Expr, ExprKind, File, Function, ItemKind, Kernel, Name, Param, Pattern,
-    RECEIVER, Record, Stmt, StmtKind, Type, TypeKind,
+    Arg, Block, ElseBranch, Expr, ExprKind, File, Function, Item, ItemKind, Kernel, Name, Param,
+    Pattern, RECEIVER, Record, Stmt, StmtKind, Type, TypeKind,
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
@@ -22,13 +24,31 @@ struct Bound {
     used: bool,
 }
 
+/// Who says which parameters a function has, if not it alone.
+#[derive(Clone, Copy)]
+enum Signature<'a> {
+    /// Whoever calls the function of this name as a value.
+    Function(&'a str),
+    /// Whoever calls functions of this name of records.
+    Method(&'a str),
+}
+
 /// Walks a file in the order of its text.
 #[derive(Default)]
 struct Walk<'a> {
     scopes: Vec<FxHashMap<&'a str, Bound>>,
     /// Every name that is used, wherever it is bound.
     mentioned: FxHashSet<&'a str>,
-    found: Vec<Diagnostic>,
+    /// Names of no variables that stand for values, and are not called where they stand.
+    passed: FxHashSet<&'a str>,
+    /// The functions of records that are called.
+    called: FxHashSet<&'a str>,
+    /// How many records have a function of a name.
+    methods: FxHashMap<&'a str, usize>,
+    /// The function whose parameters are bound.
+    signature: Option<Signature<'a>>,
+    /// What is found, with the function whose parameter it is.
+    found: Vec<(Option<Signature<'a>>, Diagnostic)>,
 }
 
 /// The warnings for the root file of a program without errors, in the order of the text.
@@ -47,7 +67,23 @@ pub fn unused(program: &Program) -> Vec<Diagnostic> {
         };
         walk.file(file);
     }
-    let mut found = walk.found;
+    let mut library = None;
+    let mut is_asked_for = |signature: &Signature<'_>| match signature {
+        Signature::Function(name) => walk.passed.contains(name) || others.passed.contains(name),
+        Signature::Method(name) => {
+            let library = library.get_or_insert_with(|| {
+                let mut library = Walk::default();
+                program.library_items().for_each(|item| library.item(item));
+                library
+            });
+            let records = [&walk, &others, library];
+            let records = records.iter().filter_map(|walk| walk.methods.get(name));
+            library.called.contains(name) || records.sum::<usize>() > 1
+        }
+    };
+    let found = walk.found.iter();
+    let found = found.filter(|(signature, _)| !signature.as_ref().is_some_and(&mut is_asked_for));
+    let mut found: Vec<Diagnostic> = found.map(|(_, found)| found.clone()).collect();
     let launches = |kind: &ItemKind| matches!(kind, ItemKind::Kernel(_));
     // A file without kernels is there for others.
     if root.items.iter().any(|item| launches(&item.kind)) {
@@ -86,23 +122,28 @@ fn warning(what: &str, name: &str, span: Span) -> Option<Diagnostic> {
 
 impl<'a> Walk<'a> {
     fn file(&mut self, file: &'a File) {
-        for item in &file.items {
-            match &item.kind {
-                ItemKind::Const(item) => {
-                    self.optional_type(item.ty.as_ref());
-                    self.expr(&item.value);
-                }
-                ItemKind::Function(function) => self.function(function),
-                ItemKind::Kernel(kernel) => self.kernel(kernel),
-                ItemKind::Record(record) => self.record(record),
-                ItemKind::Test(test) => self.block(&test.body),
-                ItemKind::Bench(bench) => self.block(&bench.body),
-                ItemKind::Import(_) | ItemKind::Error => {}
+        file.items.iter().for_each(|item| self.item(item));
+    }
+
+    fn item(&mut self, item: &'a Item) {
+        match &item.kind {
+            ItemKind::Const(item) => {
+                self.optional_type(item.ty.as_ref());
+                self.expr(&item.value);
             }
+            ItemKind::Function(function) => {
+                self.function(function, Signature::Function(&function.name.node));
+            }
+            ItemKind::Kernel(kernel) => self.kernel(kernel),
+            ItemKind::Record(record) => self.record(record),
+            ItemKind::Test(test) => self.block(&test.body),
+            ItemKind::Bench(bench) => self.block(&bench.body),
+            ItemKind::Import(_) | ItemKind::Error => {}
         }
     }
 
-    fn function(&mut self, function: &'a Function) {
+    fn function(&mut self, function: &'a Function, signature: Signature<'a>) {
+        self.signature = Some(signature);
         self.scoped(|this| {
             for param in &function.static_params {
                 this.optional_type(param.ty.as_ref());
@@ -122,6 +163,7 @@ impl<'a> Walk<'a> {
             this.block(&function.body);
             this.use_for_extents(&function.params);
         });
+        self.signature = None;
     }
 
     /// A record is used by whoever builds it or names it as a type, so it may well mention itself.
@@ -132,7 +174,9 @@ impl<'a> Walk<'a> {
             field.default.iter().for_each(|value| self.expr(value));
         }
         for function in &record.functions {
-            self.function(&function.function);
+            let name = &*function.function.name.node;
+            *self.methods.entry(name).or_default() += 1;
+            self.function(&function.function, Signature::Method(name));
         }
         if !mentioned {
             self.mentioned.remove(&*record.name.node);
@@ -205,7 +249,9 @@ impl<'a> Walk<'a> {
         body(self);
         let bound = self.scopes.pop().unwrap_or_default();
         for (name, bound) in bound.into_iter().filter(|(_, bound)| !bound.used) {
-            self.found.extend(warning(bound.what, name, bound.span));
+            let signature = self.signature.filter(|_| bound.what == "parameter");
+            let found = warning(bound.what, name, bound.span);
+            self.found.extend(found.map(|found| (signature, found)));
         }
     }
 
@@ -227,8 +273,8 @@ impl<'a> Walk<'a> {
             .last_mut()
             .and_then(|scope| scope.insert(&name.node, bound));
         if let Some(hidden) = hidden.filter(|hidden| !hidden.used) {
-            self.found
-                .extend(warning(hidden.what, &name.node, hidden.span));
+            let found = warning(hidden.what, &name.node, hidden.span);
+            self.found.extend(found.map(|found| (None, found)));
         }
     }
 
@@ -289,12 +335,8 @@ impl<'a> Walk<'a> {
     fn unreachable(&mut self, span: Span) {
         let message = "this is never reached";
         let label = "what stands before it always leaves the block";
-        self.found.push(Diagnostic::warning(
-            codes::UNREACHABLE,
-            span,
-            message,
-            label,
-        ));
+        let found = Diagnostic::warning(codes::UNREACHABLE, span, message, label);
+        self.found.push((None, found));
     }
 
     fn stmt(&mut self, stmt: &'a Stmt) {
@@ -340,7 +382,16 @@ impl<'a> Walk<'a> {
 
     fn expr(&mut self, expr: &'a Expr) {
         match &*expr.kind {
-            ExprKind::Name(name) => self.mention(name),
+            ExprKind::Name(name) => {
+                self.mention(name);
+                if !self.scopes.iter().any(|scope| scope.contains_key(&**name)) {
+                    self.passed.insert(name);
+                }
+            }
+            ExprKind::Call { callee, args } => {
+                self.callee(callee);
+                self.args(args);
+            }
             ExprKind::Record { name, fields } => {
                 self.mention(&name.node);
                 fields.iter().for_each(|field| self.expr(&field.value));
@@ -359,6 +410,24 @@ impl<'a> Walk<'a> {
                 exprs.into_iter().for_each(|child| self.expr(child));
                 blocks.into_iter().for_each(|block| self.block(block));
             }
+        }
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// What is called: a function by its name is no value there.
+    fn callee(&mut self, callee: &'a Expr) {
+        match &*callee.kind {
+            ExprKind::Name(name) => self.mention(name),
+            ExprKind::Generic { base, args } => {
+                self.callee(base);
+                self.args(args);
+            }
+            ExprKind::Field { base, name } => {
+                self.called.insert(&name.node);
+                self.expr(base);
+            }
+            _ => self.expr(callee),
         }
     }
 }
@@ -457,6 +526,10 @@ mod tests {
                 "the parameter `x` is never used",
             ),
             (
+                "{ let f = 1; y[0] = g(f); } fn f(x) { 1.0 } fn g(x) { f(x) }",
+                "the parameter `x` is never used",
+            ),
+            (
                 "{ y[0] = f<1>(); } fn f<t>() { 1.0 }",
                 "the compile-time parameter `t` is never used",
             ),
@@ -490,6 +563,10 @@ mod tests {
             "{ let r = R { a = 1 }; y[f(r)] = 1.0; } record R { a } fn f(r: R) { r.a }",
             "{ y[R.of().a] = 1.0; } record R { a, fn of() { R { a = 1 } } }",
             "{ roles { a(warps = 1) => { y[0] = 1.0; } b(warps = 1) => { y[b.thread] = 1.0; } } }",
+            // Whoever calls these says which parameters they have.
+            "{ y[0] = f(g); } fn f(h) { h(1, 2) } fn g(a, b) { a }",
+            "{ y[0] = f<g>(); } fn f<h>() { h(1, 2) } fn g(a, b) { a }",
+            "{ let (r, s) = (R { a = 1 }, S { a = 1 }); y[r.f(0)] = s.f(1); } record R { a, fn f(self, x) { self.a } } record S { a, fn f(self, x) { x } }",
             "{ y[0] = 1.0; } test t { let x = zeros<f32>(4); k(x); assert_eq(x[i], 1.0); }",
         ] {
             assert_eq!(messages(&format!("{HEAD} {body}")), [""; 0], "{body}");

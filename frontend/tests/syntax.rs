@@ -162,22 +162,27 @@ impl SourceLoader for Files {
 }
 
 #[test]
-fn imports_come_in_once_and_names_are_shared() {
+fn imports_come_in_once_and_names_are_of_files() {
     let files = Files(&[
         (
             "a.cute",
-            "import \"b.cute\"; import \"main.cute\"; fn f() { 1 } test t { }",
+            "import \"b.cute\"; import \"main.cute\"; fn f() { F } fn h() { 1 } test t { }",
         ),
         (
             "b.cute",
-            "import \"a.cute\"; const F = 1; fn g() { } test t { }",
+            "import \"a.cute\"; const F = 1; fn g() { h() } record h { a } test t { }",
+        ),
+        (
+            "c.cute",
+            "kernel k() launch grid(1), block(32) { }\nfn h() { 2 }\nfn g() { h() }",
         ),
     ]);
-    let root = "import \"a.cute\";\nimport \"b.cute\";\nimport \"none.cute\";\nimport \"std/none.cute\";\nfn f() { }\n";
+    let root = "import \"a.cute\";\nimport \"b.cute\";\nimport \"none.cute\";\nimport \"std/none.cute\";\nimport \"c.cute\";\n\
+                fn f() { h() + F }\nconst f = 1;\nkernel k() launch grid(1), block(32) { }\n";
     let mut map = SourceMap::new();
     let mut diagnostics = Vec::new();
     let program = load_program(&mut map, "main.cute", root, &files, &mut diagnostics);
-    assert_eq!(program.files.len(), 3);
+    assert_eq!(program.files.len(), 4);
     insta::assert_snapshot!(render_all(&diagnostics, &map, RenderOptions::PLAIN));
 }
 

@@ -48,7 +48,7 @@ gpu.module @shifted {
     %c = cute.static : !cute.coord<"(_,_,1)">
     %a = cute.slice(%s, %c) : !cute.memref<i4, rmem, align<16>, "(2,4,3):(1,2,1)">, !cute.coord<"(_,_,1)">
     %atom = cute.static : !cute_nvgpu.atom.universal_copy<i4, 8 b>
-    // expected-error@+1 {{begins 1 elements of i4 behind its base; expected a multiple of 2 elements, to be seen as i8}}
+    // expected-error@+1 {{begins 1 element of i4 behind its base; expected a multiple of 2 elements, to be seen as i8}}
     cute.copy(%atom, %a, %a) : !cute_nvgpu.atom.universal_copy<i4, 8 b>, !cute.memref<i4, rmem, align<1>, "(2,4):(1,2)">, !cute.memref<i4, rmem, align<1>, "(2,4):(1,2)">
     gpu.return
   }

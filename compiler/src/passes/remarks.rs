@@ -10,6 +10,7 @@ use super::tile::partition::MULTIPLIED_IN;
 use super::tile::promises::for_vectors;
 use super::tile::{REASON, UNSHARED};
 use crate::codegen::messages::{Message, Severity, place};
+use cutec_abi::counted;
 use cutec_dialects::atoms::{BulkCopy, Issuer, TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrOp, IrValue, operands_of, result_of};
 use cutec_dialects::elem::Space;
@@ -177,7 +178,7 @@ fn bulk_copy(atom: &BulkCopy, operands: &[Val]) -> Option<String> {
         Some(how) => format!("bulk reduction by {}", how.name()),
     };
     let bytes = match plan.bytes.as_static() {
-        Some(bytes) => format!("{bytes} bytes"),
+        Some(bytes) => counted(bytes, "byte"),
         None => "a number of bytes that is known at run time".to_owned(),
     };
     Some(format!(
@@ -217,7 +218,10 @@ fn autovec_copy(source: (&View, IrValue), destination: (&View, IrValue)) -> Opti
         false => reasons([(source, &from), (destination, &to)], bytes),
     };
     let spaces = format!("{} to {}", src.ptr.space, dst.ptr.space);
-    Some(format!("copy from {spaces}: {count} × {bytes} bytes{why}"))
+    Some(format!(
+        "copy from {spaces}: {count} × {}{why}",
+        counted(bytes, "byte")
+    ))
 }
 
 /// Bytes of the widest legal access to a view; registers allow any.

@@ -8,6 +8,7 @@ use crate::elem::Elem;
 use crate::hints::Hints;
 use crate::target::Feature;
 use crate::types::TypeError;
+use cutec_abi::counted;
 use cutec_layout::Layout;
 use cutec_layout::smem::Kind;
 
@@ -102,7 +103,7 @@ impl CopyInstruction for UniversalCopy {
     }
 
     fn remark(&self, _: Elem) -> String {
-        format!("{} bytes", self.bits / 8)
+        counted(self.bits / 8, "byte")
     }
 
     fn ptx(&self) -> Vec<String> {

@@ -5,6 +5,7 @@ use super::{SemError, count_error, integers, operand_error};
 use crate::atoms::BulkCopy;
 use crate::elem::Space;
 use crate::value::{Val, View};
+use cutec_abi::counted;
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, Layout, Tree};
 
@@ -230,8 +231,9 @@ fn check_addresses(views: &[View; 2], elements: &Int, runs: &[[Int; 2]]) -> Resu
     if !elements.divisible_by(chunk) {
         return Err(match elements.as_static() {
             Some(found) => SemError::Illegal(format!(
-                "the longest runs of neighbours that source and destination have in common are {found} elements, {} bytes; expected a multiple of {CHUNK} bytes",
-                found.saturating_mul(bytes)
+                "the longest runs of neighbours that source and destination have in common are {}, {}; expected a multiple of {CHUNK} bytes",
+                counted(found, "element"),
+                counted(found.saturating_mul(bytes), "byte")
             )),
             None => SemError::Illegal(format!(
                 "the number of elements is not proven to be a multiple of {chunk}, {CHUNK} bytes; promise it by `where` of the extents, or by `assume` of the numbers that it is made of"
@@ -244,10 +246,12 @@ fn check_addresses(views: &[View; 2], elements: &Int, runs: &[[Int; 2]]) -> Resu
         if found < CHUNK {
             return Err(SemError::Illegal(match view.ptr.space {
                 Space::Gmem => format!(
-                    "the {name} is proven to begin at multiples of {found} bytes only; promise {CHUNK} by `where align` of the tensor, and that strides, extents and offsets in front of it are multiples of {chunk} elements"
+                    "the {name} is proven to begin at multiples of {} only; promise {CHUNK} by `where align` of the tensor, and that strides, extents and offsets in front of it are multiples of {chunk} elements",
+                    counted(found, "byte")
                 ),
                 Space::Smem | Space::Dsmem | Space::Rmem => format!(
-                    "the {name} is proven to begin at multiples of {found} bytes only; expected {CHUNK}"
+                    "the {name} is proven to begin at multiples of {} only; expected {CHUNK}",
+                    counted(found, "byte")
                 ),
             }));
         }

@@ -3,6 +3,7 @@ use super::{SemError, operand_error};
 use crate::atoms::{TmaAtom, tuple};
 use crate::elem::Space;
 use crate::value::{Val, View};
+use cutec_abi::counted;
 use cutec_layout::{AnyLayout, Int, algebra as layout};
 
 /// Bits of a tensor map.
@@ -102,7 +103,8 @@ pub fn tma_desc_update(atom: &TmaAtom, tensor: &Val) -> Result<TmaDescUpdate, Se
     let found = view.alignment();
     if found < CHUNK {
         return Err(SemError::Illegal(format!(
-            "the tensor is proven to begin at multiples of {found} bytes only; promise {CHUNK} by `where align` of the tensor, and by `assume` that offsets in front of it are multiples of {chunk} elements"
+            "the tensor is proven to begin at multiples of {} only; promise {CHUNK} by `where align` of the tensor, and by `assume` that offsets in front of it are multiples of {chunk} elements",
+            counted(found, "byte")
         )));
     }
     let outer = || atom.order.iter().skip(1);

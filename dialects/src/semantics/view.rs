@@ -4,6 +4,7 @@ use super::{Attrs, SemError, coordinate, integers, operand_error, tiler};
 use crate::elem::Elem;
 use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Ptr, TupleKind, Val, View, as_coord};
+use cutec_abi::counted;
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Coord, Int, IntTuple, Layout, Tiler, Tree};
 
@@ -51,8 +52,11 @@ fn recast_ptr(ptr: &Ptr, elem: Elem) -> Result<Ptr, SemError> {
     let bits = ptr.offset.mul(&Int::Static(old));
     if !bits.divisible_by(new) {
         return Err(SemError::Illegal(format!(
-            "begins {} elements of {} behind its base; expected a multiple of {} elements, to be seen as {elem}",
-            ptr.offset,
+            "begins {} of {} behind its base; expected a multiple of {} elements, to be seen as {elem}",
+            ptr.offset.as_static().map_or_else(
+                || format!("{} elements", ptr.offset),
+                |offset| counted(offset, "element")
+            ),
             ptr.elem,
             new / old
         )));
@@ -74,8 +78,9 @@ fn recast_to(ptr: &Ptr, declared: &Ptr) -> Result<Ptr, SemError> {
     if declared.space != ptr.space || declared.align > recast.alignment() {
         return operand_error(
             format!(
-                "a pointer to {} aligned to {} bytes",
-                declared.space, declared.align
+                "a pointer to {} aligned to {}",
+                declared.space,
+                counted(declared.align, "byte")
             ),
             &Val::Ptr(ptr.clone()),
         );

@@ -22,6 +22,7 @@ use crate::target::{
     BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, WIDEST_ACCESS, blocks_of_registers,
     registers_of_thread,
 };
+use cutec_abi::counted;
 
 // Memory
 
@@ -338,11 +339,46 @@ impl TilesInTurn {
     /// Whether they do, where one of them has registers for all sums of a tile: with tiles of 128 × 128, which are 1 to 2 % faster than tiles of
     /// 128 × 256 that two share, and a fifth where k is short ("Tiles in turn"); of smaller ones where much is computed of each element.
     pub fn chosen(self) -> bool {
-        let [m, _] = self.extents;
-        let most = SUMS * WARPGROUP;
-        let fits = self.sums <= most && !self.computes && self.blocks <= 1;
-        let is_large = self.sums == most && m >= 2 * ROWS;
-        fits && self.by_maps && (is_large || self.operations >= OPERATIONS_IN_TURN)
+        self.against().is_none()
+    }
+
+    fn is_large(self) -> bool {
+        self.sums == SUMS * WARPGROUP && self.extents[0] >= 2 * ROWS
+    }
+
+    /// Why they do not, as a clause.
+    pub fn against(self) -> Option<String> {
+        let (sums, most) = (self.sums, SUMS * WARPGROUP);
+        let reason = match () {
+            () if sums > most => {
+                format!("a tile has {sums} sums, and one warpgroup registers for {most}")
+            }
+            () if self.computes => "an operand is computed in registers".to_owned(),
+            () if self.blocks > 1 => {
+                format!("{} blocks are to share a multiprocessor", self.blocks)
+            }
+            () if !self.by_maps => "not all results leave by tensor maps".to_owned(),
+            () if self.is_large() || self.operations >= OPERATIONS_IN_TURN => return None,
+            () => format!(
+                "tiles of {sums} sums, with {} of each behind the product, gain nothing by it",
+                counted(self.operations, "operation")
+            ),
+        };
+        Some(reason)
+    }
+
+    /// Why they do.
+    pub fn favour(self) -> String {
+        match self.is_large() {
+            true => format!(
+                "one has registers for all {} sums of a tile, and its results leave while the other multiplies",
+                self.sums
+            ),
+            false => format!(
+                "{} of each sum are computed while the other multiplies",
+                counted(self.operations, "operation")
+            ),
+        }
     }
 }
 

@@ -140,8 +140,9 @@ codes! {
     "`///` stands directly before an item. Other comments begin with `//`.";
 
     DUPLICATE_ITEM = 22, "item defined twice",
-    "Two items of the program have the same name. Functions, kernels, records and constants share one set of\n\
-     names over all imported files; tests and benches have a set of their own for each file.";
+    "Two items have the same name where it must mean one. Functions, kernels, records and constants of a file share one set of\n\
+     names, its tests and benches another one. A file's own items come before those of other files: what two other files\n\
+     define, a file cannot name. Kernels have names of their own over all files.";
 
     FOREIGN_SYNTAX = 24, "syntax of another language",
     "The construct has its place in CUDA C++, Python or Rust, not here. The help line says what to write:\n\
@@ -362,7 +363,10 @@ codes! {
      `_` is meant to be unused:\n\
      \n\
          for _ in 0..4 { … }\n\
-         fn f(x, _scale) { x }";
+         fn f(x, _scale) { x }\n\
+     \n\
+     Parameters may be unused that are there for a caller: of a function that is passed on as a value, and of\n\
+     a function of a record that other records have too, or that the library calls.";
 
     UNREACHABLE = 906, "never reached",
     "A warning: a statement stands behind one that always leaves the block, `return`, `break` or\n\

@@ -8,6 +8,7 @@ use crate::ast::{
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
@@ -265,9 +266,54 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }
             };
         }
+        if let Some(kinds) = self.named_tuple(ty) {
+            return self.typed_parts(value, &kinds, span);
+        }
         let Some(elem) = self.declared(ty)? else {
             return Ok(value.clone());
         };
+        self.typed_number(value, elem, span)
+    }
+
+    /// The types that a name stands for which is a tuple of types.
+    fn named_tuple(&self, ty: &'a Type) -> Option<Vec<Value<'c, 'a>>> {
+        let TypeKind::Named { name, args } = &ty.kind else {
+            return None;
+        };
+        match self.lookup(&name.node).map(|binding| &binding.value) {
+            Some(Value::Tuple(kinds)) if args.is_empty() => Some(kinds.clone()),
+            _ => None,
+        }
+    }
+
+    /// A tuple whose parts are of these types.
+    fn typed_parts(
+        &mut self,
+        value: &Value<'c, 'a>,
+        kinds: &[Value<'c, 'a>],
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let parts = match value {
+            Value::Tuple(parts) if parts.len() == kinds.len() => parts,
+            other => {
+                let what = format!("a tuple of {}", counted(kinds.len() as u64, "part"));
+                return self.expected(&what, other, span);
+            }
+        };
+        let parts = parts.iter().zip(kinds).map(|(part, kind)| match kind {
+            Value::Type(elem) => self.typed_number(part, *elem, span),
+            Value::Tuple(kinds) => self.typed_parts(part, kinds, span),
+            other => self.expected("an element type", other, span),
+        });
+        Ok(Value::Tuple(parts.collect::<Result<_>>()?))
+    }
+
+    fn typed_number(
+        &mut self,
+        value: &Value<'c, 'a>,
+        elem: Elem,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
         match value {
             Value::Scalar(scalar) if scalar.elem == elem => Ok(value.clone()),
             Value::Typed(_, found) if *found == elem => Ok(value.clone()),

@@ -147,7 +147,7 @@ impl Names {
         self.uses.iter().filter(shares)
     }
 
-    /// The definitions that can be named at a byte of a file, members aside; of two with a name the inner one.
+    /// The definitions that can be named at a byte of a file, members aside; of two with a name the inner one, or the file's own.
     pub fn visible(&self, file: FileId, offset: u32) -> Vec<&Definition> {
         let mut found: HashMap<&str, &Definition> = HashMap::new();
         let of_library = |file: FileId| self.library.contains(&file);
@@ -160,7 +160,7 @@ impl Names {
             if here {
                 let inner = |old: &&Definition| match (old.scope, definition.scope) {
                     (Some(old), Some(new)) => new.start >= old.start,
-                    (None, None) => of_library(old.span.file),
+                    (None, None) => of_library(old.span.file) || definition.span.file == file,
                     (_, new) => new.is_some(),
                 };
                 if found.get(&*definition.name).is_none_or(inner) {

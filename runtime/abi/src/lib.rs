@@ -48,6 +48,14 @@ pub use expr::{AbiExpr, ExprError};
 pub use status::Status;
 pub use tensor_map::TensorMapAbi;
 
+/// How many there are of something, as messages say it: `1 byte`, `16 bytes`.
+pub fn counted<N: fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    match count == N::from(1) {
+        true => format!("{count} {what}"),
+        false => format!("{count} {what}s"),
+    }
+}
+
 /// The version that this crate writes and reads.
 pub const ABI_VERSION: u32 = 1;
 

@@ -9,6 +9,7 @@
 //! stray pointer is attributed to the object that it was derived from, up to a terabyte past it
 //! and a megabyte before it. Number 0 holds the generic windows of the other state spaces.
 
+use crate::abi::counted;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -307,15 +308,17 @@ impl Memory {
             Some(None) => "the allocation was freed".to_owned(),
             Some(Some(a)) if offset < 0 => {
                 format!(
-                    "it starts {} bytes before `{}`, which has {} bytes",
-                    -offset, a.name, a.bytes
+                    "it starts {} before `{}`, which has {}",
+                    counted(-offset, "byte"),
+                    a.name,
+                    counted(a.bytes, "byte")
                 )
             }
             Some(Some(a)) => format!(
-                "bytes {offset}..{} of `{}`, which has {} bytes",
+                "bytes {offset}..{} of `{}`, which has {}",
                 offset as u64 + size,
                 a.name,
-                a.bytes
+                counted(a.bytes, "byte")
             ),
         }
     }

@@ -3,6 +3,7 @@ mod access_width;
 mod accumulate;
 pub mod assign_layouts;
 pub mod bound_coordinates;
+pub mod check_grid_barriers;
 pub mod check_registers;
 mod computed_operand;
 pub mod conversions_back;
@@ -69,11 +70,16 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 21] = [
+pub const PASSES: [PassEntry; 22] = [
     PassEntry {
         name: "tile-forward-variables",
         summary: "Takes what was assigned to variables of numbers for what they hold",
         run: forward_variables::forward_variables,
+    },
+    PassEntry {
+        name: "tile-check-grid-barriers",
+        summary: "Refuses barriers of all blocks that not all of them come to",
+        run: check_grid_barriers::check_grid_barriers,
     },
     PassEntry {
         name: "tile-speculate",

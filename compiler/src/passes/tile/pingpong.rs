@@ -35,6 +35,9 @@ const PINGPONG: &str = "tile.pingpong";
 /// Those that do, where they do.
 pub(super) const IN_TURN: i64 = 2;
 
+/// How remarks say that they do.
+const TURNS: &str = "two warpgroups take turns, each with every other tile of its block";
+
 /// How many warpgroups take turns, each with tiles of its own; 1 where they do not.
 pub(super) fn in_turn(function: IrOp) -> i64 {
     let count = function.attribute(PINGPONG).ok().and_then(integer_value);
@@ -52,6 +55,26 @@ pub(super) enum Asked {
     Chosen,
 }
 
+/// What was decided, and why, as a remark says it.
+pub(super) struct Decision {
+    pub asked: Asked,
+    pub reason: String,
+}
+
+impl Decision {
+    fn not(why: &str) -> Self {
+        Decision {
+            asked: Asked::No,
+            reason: format!("no two warpgroups take turns with tiles{why}"),
+        }
+    }
+
+    /// That they were to, and cannot be chosen to, as a clause says.
+    pub(super) fn cannot(why: &str) -> Self {
+        Self::not(&format!(": {why}"))
+    }
+}
+
 /// Decides for a kernel with these products, and has `tile.pingpong` say so.
 ///
 /// # Errors
@@ -61,28 +84,43 @@ pub(super) fn decide<'c>(
     function: IrOp<'c>,
     dots: &[IrOp<'c>],
     target: &Target,
-) -> Result<Asked, Failed<'c>> {
+) -> Result<Decision, Failed<'c>> {
     let pinned = function.attribute(PINGPONG).is_ok();
     if !target.has(Feature::Wgmma) {
         if pinned {
             set(context, function, 1);
         }
-        return Ok(Asked::No);
+        return Ok(Decision::cannot("the target has no warpgroups"));
     }
     if pinned && in_turn(function) == 1 {
-        return Ok(Asked::No);
+        return Ok(Decision::not(", as `pingpong(false)` says"));
     }
-    if !pinned && !tiles_in_turn(function, dots).is_some_and(TilesInTurn::chosen) {
-        return Ok(Asked::No);
+    let tiles = tiles_in_turn(function, dots);
+    let against = match tiles {
+        None => Some("the tiles of the products have other shapes".to_owned()),
+        Some(tiles) => tiles.against(),
+    };
+    if let (false, Some(against)) = (pinned, &against) {
+        let why = format!(", chosen: {against}; `pingpong()` lets them");
+        return Ok(Decision::not(&why));
     }
     match (obstacle(function, dots, target), pinned) {
-        (None, true) => Ok(Asked::Pinned),
+        (None, true) => Ok(Decision {
+            asked: Asked::Pinned,
+            reason: format!(
+                "{TURNS}, as `pingpong()` says: one multiplies while the other computes and stores its results"
+            ),
+        }),
         (Some(reason), true) => Err((function, refused(&reason))),
         (None, false) => {
             set(context, function, IN_TURN);
-            Ok(Asked::Chosen)
+            let why = tiles.map_or_else(String::new, |tiles| tiles.favour());
+            Ok(Decision {
+                asked: Asked::Chosen,
+                reason: format!("{TURNS}, chosen: {why}; `pingpong(false)` lets them share each"),
+            })
         }
-        (Some(_), false) => Ok(Asked::No),
+        (Some(reason), false) => Ok(Decision::cannot(&reason)),
     }
 }
 

@@ -11,7 +11,7 @@ use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
 use super::multicast::asked;
 use super::order_of_rows::{Neighbours, Rows};
-use super::pingpong::{self, Asked};
+use super::pingpong::{self, Asked, Decision};
 use super::raster::lower;
 use super::share_products::Arrangement;
 use super::slices;
@@ -83,13 +83,15 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         one_for_each_use(context, function).map_err(failed)?;
         let exchanged = Exchanged::of(context, function, &operations, &target);
         let exchanged = exchanged.map_err(failed)?;
-        let turns = pingpong::decide(context, function, &operations, &target).map_err(failed)?;
+        let turns = pingpong::decide(context, function, &operations, &target);
+        let mut turns = turns.map_err(failed)?;
         if operations.is_empty() {
             return of_one_tile(context, function, grid, &target);
         }
         let mut choice = Choice::of(function, &operations, &target);
-        if choice.is_err() && turns == Asked::Chosen {
+        if let (Err(why), Asked::Chosen) = (&choice, turns.asked) {
             pingpong::set(context, function, 1);
+            turns = Decision::cannot(why.as_deref().unwrap_or("one has no room for a tile"));
             choice = Choice::of(function, &operations, &target);
         }
         if choice.is_err() && mapped.undo() {
@@ -100,12 +102,15 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
                 for (dot, reason) in exchanged.products {
                     remark(dot.location(), reason);
                 }
+                if let Some(first) = operations.first() {
+                    remark(first.location(), turns.reason);
+                }
                 mapped.keep();
                 choice.apply(context);
                 return set_block_size(context, function, choice.threads);
             }
             Err(None) => {}
-            Err(Some(reason)) if turns == Asked::Pinned => {
+            Err(Some(reason)) if turns.asked == Asked::Pinned => {
                 return Err(report(function.location(), pingpong::refused(&reason)));
             }
             Err(Some(reason)) => {
@@ -309,8 +314,11 @@ fn select<'c>(
                 slices => format!(" for each of {slices} slices of k"),
             };
             let message = format!(
-                "{} warps share this product, {rows} × {columns}{of_slices}, chosen: a warp reads {} rows and columns for each k; `warps(rows, columns)` pins them",
-                rows * columns * slices,
+                "{} this product, {rows} × {columns}{of_slices}, chosen: a warp reads {} rows and columns for each k; `warps(rows, columns)` pins them",
+                match rows * columns * slices {
+                    1 => "1 warp has".to_owned(),
+                    warps => format!("{warps} warps share"),
+                },
                 traffic(product.extents, [rows, columns])
             );
             remark(product.dot.location(), message);

@@ -6,6 +6,7 @@ use super::stages::DEPTH;
 use crate::passes::Reported;
 use crate::passes::ir_utils::{block_of, erase, move_before, operations};
 use crate::passes::kernel_abi::{Launched, blocks_of_tile, set_launched};
+use crate::passes::said::say;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block,
 };
@@ -30,6 +31,8 @@ pub(super) fn stay<'c>(
     let Some(grid) = all.iter().copied().find(|op| TileOp::Grid.is(*op)) else {
         return Ok(());
     };
+    let text = "blocks stay and go through the tiles of the launch, as `persistent()` says: the next tile is loaded while one is computed";
+    say(function.location(), text.into());
     let body = operations(block_of(grid));
     let behind = body.iter().copied().skip_while(|op| *op != grid).skip(1);
     let behind: Vec<IrOp<'c>> = behind.collect();

@@ -9,6 +9,7 @@ use super::twins;
 use super::types::view_of;
 use super::windows::WindowsBox;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of};
+use crate::passes::remark;
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
 use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
 use cutec_dialects::abi::abi_of;
@@ -22,7 +23,8 @@ use cutec_dialects::tile::{TileType, Windows, box_extents, modes_of_axes};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Layout, Tree, Width};
-use melior::ir::BlockLike;
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockLike, Location};
 
 /// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode and how long it is, are multiples
 /// (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -68,6 +70,8 @@ pub(super) struct TensorBox<'c> {
     contiguous: usize,
     /// What is asked of L2.
     hints: Hints,
+    /// Of the access, in the source.
+    location: Location<'c>,
     /// Of a tile of windows, which pixels its rows are: then extents, place and modes are those of the matrix of windows.
     windows: Option<WindowsBox<'c>>,
 }
@@ -124,7 +128,8 @@ impl<'c> TensorBox<'c> {
                 begin: Vec::new(),
                 axes: vec![vec![0], vec![1]],
                 contiguous: 1,
-                hints: hints_of(access).of_tensor_maps(),
+                hints: hints_of(access),
+                location: access.location(),
                 windows: Some(windows),
             });
         }
@@ -186,7 +191,8 @@ impl<'c> TensorBox<'c> {
             begin,
             axes,
             contiguous,
-            hints: hints_of(access).of_tensor_maps(),
+            hints: hints_of(access),
+            location: access.location(),
             windows: None,
         })
     }
@@ -276,12 +282,20 @@ impl<'c> TensorBox<'c> {
             order: boxes.order,
             extents: boxes.extents,
             span,
-            hints: self.hints,
+            hints: self.hints.of_tensor_maps(),
         })
     }
 
     /// The tensor map of such a copy.
     pub fn map(&self, atom: &TmaAtom) -> TensorMapAbi {
+        if let Some(cache) = self.hints.past_l1() {
+            let message = format!(
+                "`cache = {}` is left out: what a tensor map copies goes through L2 alone",
+                cache.name()
+            );
+            remark(self.location, message);
+        }
+        let prefetch = self.hints.prefetch.map(L2Promotion::try_from);
         TensorMapAbi {
             arg: self.arg,
             order: match &self.windows {
@@ -291,7 +305,7 @@ impl<'c> TensorBox<'c> {
             box_extents: atom.extents.iter().map(|extent| *extent as u32).collect(),
             im2col: self.windows.as_ref().map(WindowsBox::corners),
             swizzle: MapSwizzle::try_from(atom.span.bytes() as u32).unwrap_or_default(),
-            l2_promotion: L2Promotion::B128,
+            l2_promotion: prefetch.and_then(Result::ok).unwrap_or(L2Promotion::B128),
             oob_fill: OobFill::default(),
             tf32: false,
         }

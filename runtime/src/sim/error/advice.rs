@@ -57,6 +57,16 @@ impl ErrorKind {
                 }
                 places
             }
+            ErrorKind::Polling { polls, .. } => {
+                let places = polls.iter().filter_map(|polled| {
+                    let text = match polled.threads {
+                        1 => "1 thread waits here".to_owned(),
+                        threads => format!("{threads} threads wait here"),
+                    };
+                    Some((polled.source.as_ref()?, text))
+                });
+                places.collect()
+            }
             ErrorKind::Syntax { .. }
             | ErrorKind::UnknownInstruction { .. }
             | ErrorKind::UnknownModifier { .. }
@@ -127,6 +137,7 @@ impl ErrorKind {
             | ErrorKind::PendingCopy { .. }
             | ErrorKind::TensorMap { .. }
             | ErrorKind::ClusterDeadlock { .. }
+            | ErrorKind::Polling { .. }
             | ErrorKind::ClusterBarrier { .. }
             | ErrorKind::Peer { .. }
             | ErrorKind::ReadOnly { .. }
@@ -257,6 +268,14 @@ impl ErrorKind {
             }
             ErrorKind::ClusterDeadlock { .. } => {
                 "every thread of the cluster must arrive at its barrier: look for those that wait for something else"
+            }
+            ErrorKind::Polling { are_all: true, .. } => {
+                "where blocks wait for each other all of them come to it, or none: look for a branch or a loop around it \
+                 that not all take"
+            }
+            ErrorKind::Polling { are_all: false, .. } => {
+                "a block may wait for those that have begun, as by a ticket from an atomic; to wait for all, launch the \
+                 kernel with `cooperative()`"
             }
             ErrorKind::OpenPhases { .. } => {
                 "every arrival and every byte that a phase expects must come: look at the count of \

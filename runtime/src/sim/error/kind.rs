@@ -1,6 +1,8 @@
 //! What is wrong, as data, with the text of the error's first line.
 
-use super::{Access, Act, OpenPhase, Party, Waiter};
+use super::party::blocks_text;
+use super::{Access, Act, OpenPhase, Party, Polled, Waiter};
+use crate::abi::counted;
 use crate::sim::Space;
 use crate::sim::buffers::SharedBuffer;
 
@@ -106,7 +108,7 @@ pub enum ErrorKind {
         found: String,
     },
     /// An access outside of every object.
-    #[error("out-of-bounds {access} of {size} bytes at {space} address {address:#x}: {object}")]
+    #[error("out-of-bounds {access} of {} at {space} address {address:#x}: {object}", counted(*.size, "byte"))]
     OutOfBounds {
         /// State space.
         space: Space,
@@ -120,7 +122,7 @@ pub enum ErrorKind {
         object: String,
     },
     /// An access to shared memory outside of the buffer that it is an access to.
-    #[error("out-of-bounds {access} of {size} bytes of shared memory: {}", outside_text(*.start, *.size, *.bytes, .buffer.as_deref(), .hit.as_deref()))]
+    #[error("out-of-bounds {access} of {} of shared memory: {}", counted(*.size, "byte"), outside_text(*.start, *.size, *.bytes, .buffer.as_deref(), .hit.as_deref()))]
     OutsideOfBuffer {
         /// Read or write.
         access: Access,
@@ -149,7 +151,8 @@ pub enum ErrorKind {
     },
     /// A read of bytes nobody has written.
     #[error(
-        "read of uninitialised {space} memory: {size} bytes at {address:#x}, of which byte {byte} was never written{object}"
+        "read of uninitialised {space} memory: {} at {address:#x}, of which byte {byte} was never written{object}",
+        counted(*.size, "byte")
     )]
     Uninitialised {
         /// State space.
@@ -370,6 +373,23 @@ pub enum ErrorKind {
         /// Every group of the CTA that waits.
         waiters: Vec<Waiter>,
     },
+    /// All threads that can go on read memory again and again that no thread will write.
+    #[error(
+        "deadlock: no thread will write what {}{}{}",
+        polls_text(.polls),
+        ended_text(.ended, *.are_all),
+        and_waiting(.waiters)
+    )]
+    Polling {
+        /// Who reads what where.
+        polls: Vec<Polled>,
+        /// Every group that waits of the blocks that do not poll.
+        waiters: Vec<Waiter>,
+        /// `%ctaid` of the blocks that have ended, of those that run together.
+        ended: Vec<[u32; 3]>,
+        /// Whether all blocks of the launch run together.
+        are_all: bool,
+    },
     /// An arrival at the cluster's barrier, or a wait, that does not follow the other.
     #[error("barrier of the cluster: expected {expected}, found {found}")]
     ClusterBarrier {
@@ -410,7 +430,8 @@ pub enum ErrorKind {
     },
     /// An access to the bytes of an `mbarrier` by another instruction than its own.
     #[error(
-        "{access} of an mbarrier: {size} bytes at shared address {address:#x} are in use as one"
+        "{access} of an mbarrier: {} at shared address {address:#x} in use as one",
+        counted(*.size, "byte")
     )]
     MbarrierAccess {
         /// Read or write.
@@ -463,7 +484,7 @@ pub enum ErrorKind {
         found: u64,
     },
     /// A host access to device memory outside of every allocation.
-    #[error("host {access} of {size} bytes at {address:#x}: {object}")]
+    #[error("host {access} of {} at {address:#x}: {object}", counted(*.size, "byte"))]
     HostAccess {
         /// Read or write.
         access: Access,
@@ -488,10 +509,14 @@ fn outside_text(
         None => "a buffer".to_owned(),
     };
     let place = match start {
-        ..0 => format!("it starts {} bytes before", start.unsigned_abs()),
+        ..0 => format!("it starts {} before", counted(start.unsigned_abs(), "byte")),
         _ => format!("bytes {start}..{} of", start.saturating_add(size.into())),
     };
-    let text = format!("{place} {}, which has {bytes} bytes", named(buffer));
+    let text = format!(
+        "{place} {}, which has {}",
+        named(buffer),
+        counted(bytes, "byte")
+    );
     match hit {
         Some(SharedBuffer {
             name: Some(name), ..
@@ -516,7 +541,9 @@ fn unassigned_text(register: &str, origin: Option<&Origin>) -> String {
 }
 
 fn pending_text(access: Access, address: u64, size: u32, bulk: bool) -> String {
-    let target = format!("{size} bytes at shared address {address:#x} are the target of a");
+    let are = if size == 1 { "is" } else { "are" };
+    let size = counted(size, "byte");
+    let target = format!("{size} at shared address {address:#x} {are} the target of a");
     match bulk {
         false => format!(
             "{access} before cp.async wait: {target} cp.async that no cp.async.wait_group has completed"
@@ -547,6 +574,30 @@ fn missing_fence_text(register: Option<&str>) -> String {
 fn phases_text(phases: &[OpenPhase]) -> String {
     let phases: Vec<String> = phases.iter().map(OpenPhase::to_string).collect();
     phases.join(", ")
+}
+
+fn polls_text(polls: &[Polled]) -> String {
+    let polls: Vec<String> = polls.iter().map(Polled::to_string).collect();
+    polls.join(", and what ")
+}
+
+fn ended_text(ended: &[[u32; 3]], are_all: bool) -> String {
+    let begun = match are_all {
+        true => "",
+        false => "; blocks run one after another here, and those behind have not begun",
+    };
+    match ended {
+        [] => begun.to_owned(),
+        [_] => format!("; {} has ended{begun}", blocks_text(ended)),
+        _ => format!("; {} have ended{begun}", blocks_text(ended)),
+    }
+}
+
+fn and_waiting(waiters: &[Waiter]) -> String {
+    match waiters {
+        [] => String::new(),
+        waiters => format!("; waiting: {}", list(waiters)),
+    }
 }
 
 fn and_list(waiters: &[Waiter]) -> String {

@@ -14,7 +14,7 @@ use std::fmt;
 
 pub use kind::{ErrorKind, Origin};
 pub(super) use party::OpenPhase;
-pub use party::{Act, Party, Waiter};
+pub use party::{Act, Party, Polled, Waiter};
 
 /// An error of the simulator together with the place it happened at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::SourceLoc;
+use crate::sim::isa::Instr;
 
 /// What an access does to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,4 +150,76 @@ impl fmt::Display for OpenPhase {
             bytes => write!(f, " and {bytes} bytes"),
         }
     }
+}
+
+/// Threads that read memory with one instruction again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Polled {
+    /// `%ctaid` of their blocks.
+    pub blocks: Vec<[u32; 3]>,
+    /// How many there are.
+    pub threads: u32,
+    /// The instruction's number in the kernel.
+    pub pc: u32,
+    /// Line of the PTX text.
+    pub ptx_line: u32,
+    /// Source position of that line.
+    pub source: Option<SourceLoc>,
+    /// The instruction as written.
+    pub instruction: String,
+}
+
+impl Polled {
+    pub(crate) fn new(pc: u32, instr: &Instr, block: [u32; 3], threads: u32) -> Polled {
+        Polled {
+            blocks: vec![block],
+            threads,
+            pc,
+            ptx_line: instr.line,
+            source: instr.source.clone(),
+            instruction: instr.text.clone(),
+        }
+    }
+
+    /// Further threads do the same.
+    pub(crate) fn add(&mut self, block: [u32; 3], threads: u32) {
+        if self.blocks.last() != Some(&block) {
+            self.blocks.push(block);
+        }
+        self.threads += threads;
+    }
+}
+
+impl fmt::Display for Polled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (s, plural) = match self.threads {
+            1 => ("", "s"),
+            _ => ("s", ""),
+        };
+        write!(
+            f,
+            "{} thread{s} of {} poll{plural} at `{}` (ptx line {}",
+            self.threads,
+            blocks_text(&self.blocks),
+            self.instruction,
+            self.ptx_line
+        )?;
+        match &self.source {
+            Some(source) => write!(f, ", {source})"),
+            None => f.write_str(")"),
+        }
+    }
+}
+
+/// Blocks by their coordinates, of many the first ones.
+pub(super) fn blocks_text(blocks: &[[u32; 3]]) -> String {
+    const SHOWN: usize = 8;
+    let shown = blocks.iter().take(SHOWN);
+    let shown: Vec<String> = shown.map(|[x, y, z]| format!("({x}, {y}, {z})")).collect();
+    let s = if blocks.len() == 1 { "" } else { "s" };
+    let more = match blocks.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("block{s} {}{more}", shown.join(", "))
 }

@@ -284,7 +284,9 @@ impl Warp {
                             .global(at, bytes, Access::Write)
                             .map_err(fault_at(lane))?;
                         let old = place.load(bytes);
-                        place.store(bytes, combined(old));
+                        let new = combined(old);
+                        place.store(bytes, new);
+                        cta.changed |= new & ones != old;
                         old
                     }
                     _ => {
@@ -294,7 +296,9 @@ impl Warp {
                             false => cta.read_peer(address.space, at, bytes),
                         };
                         let old = value(data.map_err(fault_at(lane))?);
-                        let new = combined(old).to_le_bytes();
+                        let new = combined(old);
+                        cta.changed |= new & ones != old;
+                        let new = new.to_le_bytes();
                         let data = match own {
                             true => cta.shared.write(at, bytes),
                             false => cta.write_peer(address.space, at, bytes),

@@ -53,6 +53,8 @@ pub(crate) struct Cta<'a> {
     pub tracked: Option<&'a Tracked>,
     /// Registers of `wgmma`, where their use is checked.
     pub wgmma_registers: Option<&'a WgmmaRegisters>,
+    /// Whether an atomic has left another value than it found, since somebody last asked.
+    pub changed: bool,
     /// The warp and the instruction that run.
     pub actor: Actor,
     /// The CTA that runs, by its cluster and its rank there.
@@ -63,25 +65,27 @@ pub(crate) struct Cta<'a> {
     pub rank: u32,
     /// What the CTAs of the cluster share; who runs has it.
     pub cluster: cluster::State,
-    ctaid: [u32; 3],
+    pub ctaid: [u32; 3],
     /// Instructions that its warps have executed.
-    steps: u64,
+    pub steps: u64,
 }
 
 /// A CTA and its warps.
 #[derive(Debug)]
-struct Resident<'a> {
-    cta: Cta<'a>,
-    warps: Vec<Warp>,
+pub(super) struct Resident<'a> {
+    pub cta: Cta<'a>,
+    pub warps: Vec<Warp>,
 }
 
 /// The CTAs of a cluster, which run together; used for one cluster after another.
 #[derive(Debug)]
 pub(super) struct Cluster<'a> {
-    launch: &'a Launch<'a>,
-    ctas: Vec<Resident<'a>>,
+    pub launch: &'a Launch<'a>,
+    pub ctas: Vec<Resident<'a>>,
     races: Option<Box<Races>>,
     state: cluster::State,
+    /// Instructions after which it is looked whether all that run only poll.
+    pub look_at: u64,
 }
 
 impl<'a> Cta<'a> {
@@ -154,6 +158,7 @@ impl<'a> Resident<'a> {
                     true => launch.kernel.wgmma_registers.as_deref(),
                     false => None,
                 },
+                changed: false,
                 actor: Actor { warp: 0, pc: 0 },
                 number: 0,
                 rank: 0,
@@ -198,7 +203,7 @@ impl<'a> Resident<'a> {
             .for_each(|warp| warp.reset(cta.launch, number));
     }
 
-    fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.warps.iter().all(|warp| warp.groups.is_empty())
     }
 
@@ -280,6 +285,16 @@ fn hurry(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
     Ok(false)
 }
 
+/// Lets everything that is in flight take place; whether there was anything.
+fn settle(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
+    let mut any = false;
+    for warp in warps {
+        any |= warp.in_flight.is_pending();
+        warp.in_flight.finish(cta, warp.index)?;
+    }
+    Ok(any)
+}
+
 /// The end of the kernel completes what nobody has waited for.
 fn finish(cta: &mut Cta<'_>, warps: &mut [Warp]) -> Result<bool, Fault> {
     for warp in warps {
@@ -319,6 +334,7 @@ impl<'a> Cluster<'a> {
             state: cluster::State::new(windows),
             ctas: residents,
             races: races.then(|| Box::new(Races::new(shape))),
+            look_at: 0,
         }
     }
 
@@ -333,6 +349,7 @@ impl<'a> Cluster<'a> {
         }
         let threads: u32 = self.launch.block.iter().product();
         self.state.reset(threads * self.launch.ctas_of_cluster());
+        self.look_at = 0;
         let result = self.run_ctas();
         if let Some(races) = &mut self.races {
             // What went wrong afterwards may follow from them.
@@ -350,7 +367,8 @@ impl<'a> Cluster<'a> {
 
     fn run_ctas(&mut self) -> Result<(), SimError> {
         loop {
-            if self.any(round)? {
+            let polls = self.any(round)?;
+            if polls && !self.only_polls()? {
                 continue;
             }
             let mut waiting = (0..)
@@ -370,6 +388,12 @@ impl<'a> Cluster<'a> {
             if self.any(hurry)? || self.any(|cta, warps| Ok(cta.time_out(warps)))? {
                 continue;
             }
+            if polls {
+                match self.any(settle)? {
+                    true => continue,
+                    false => return Err(self.polling()),
+                }
+            }
             self.any(|cta, warps| match cta.rank == waiting {
                 true => Err(cta.stall(warps)),
                 false => Ok(false),
@@ -378,7 +402,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Does something with each CTA in turn; whether it is done with one of them.
-    fn any(
+    pub fn any(
         &mut self,
         mut f: impl FnMut(&mut Cta<'a>, &mut [Warp]) -> Result<bool, Fault>,
     ) -> Result<bool, SimError> {

@@ -232,6 +232,13 @@ impl InFlight {
         }
     }
 
+    /// Whether there is something that has not taken place.
+    pub fn is_pending(&self) -> bool {
+        self.operations
+            .iter()
+            .any(|operation| operation.pending != 0)
+    }
+
     /// Everything that has not taken place does, at the end of the kernel.
     pub fn finish(&mut self, cta: &mut Cta<'_>, warp: u32) -> Result<(), Fault> {
         for operation in &mut self.operations {

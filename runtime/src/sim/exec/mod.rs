@@ -11,6 +11,7 @@
 //!   that check; [`count`]: those counts.
 //! - [`collective`]: shuffles and the like. [`barrier`]: CTA barriers and what a standstill means.
 //!   [`mbarrier`]: barriers in shared memory.
+//! - [`polling`]: whether all threads that can go on poll memory that nobody will write.
 //! - [`print`]: what threads print by `vprintf`.
 //! - [`matrix`]: `ldmatrix`, `stmatrix`, `mma`; [`tensor`]: how its products are added.
 //! - [`warpgroup`]: `wgmma`; [`descriptor`]: where its operands are in shared memory. [`register_pool`]:
@@ -36,6 +37,7 @@ mod in_flight;
 mod map_edit;
 mod matrix;
 mod mbarrier;
+mod polling;
 mod print;
 mod race;
 mod region;
@@ -93,6 +95,22 @@ impl Launch<'_> {
     /// Clusters of the grid in x, y, z.
     fn clusters(&self) -> [u32; 3] {
         std::array::from_fn(|axis| self.grid[axis] / self.cluster()[axis])
+    }
+
+    /// Whether of so many clusters one runs at a time.
+    fn runs_alone(&self, clusters: u64) -> bool {
+        let options = self.options;
+        let one_by_one = self.kernel.has_global_atomics || options.races || options.threads == 1;
+        one_by_one || clusters == 1
+    }
+
+    /// Clusters of the grid that run.
+    fn clusters_to_run(&self) -> (u64, u64) {
+        let all: u64 = self.clusters().iter().map(|&n| u64::from(n)).product();
+        match self.options.only {
+            None => (0, all),
+            Some(only) => (only.min(all.saturating_sub(1)), all.min(1)),
+        }
     }
 
     /// `%cluster_ctaid` of a CTA by its number, which counts cluster by cluster.
@@ -192,16 +210,10 @@ fn fault_at(lane: usize) -> impl Fn(ErrorKind) -> Fault {
 
 /// Runs every cluster. Of several errors the one of the first cluster is returned.
 pub(super) fn run(launch: &Launch<'_>) -> Result<Stats, SimError> {
-    let all: u64 = launch.clusters().iter().map(|&n| u64::from(n)).product();
-    let (first, clusters) = match launch.options.only {
-        None => (0, all),
-        Some(only) => (only.min(all.saturating_sub(1)), all.min(1)),
-    };
+    let (first, clusters) = launch.clusters_to_run();
     let ctas = u64::from(launch.ctas_of_cluster());
     let tell = |done: u64| launch.tell(done * ctas, clusters * ctas);
-    let options = launch.options;
-    let one_by_one = launch.kernel.has_global_atomics || options.races || options.threads == 1;
-    if one_by_one || clusters == 1 {
+    if launch.runs_alone(clusters) {
         let mut cluster = cta::Cluster::new(launch);
         return (0..clusters).try_fold(Stats::default(), |stats, number| {
             let stats = stats.merge(cluster.run(first + number)?);

@@ -2,6 +2,7 @@
 
 use super::cta::Cta;
 use super::in_flight::InFlight;
+use super::polling::Poll;
 use super::race::Actor;
 use super::shared::Bytes;
 use super::undefined::Undefined;
@@ -63,6 +64,8 @@ pub(crate) struct Warp {
     pub wanted_registers: Option<u32>,
     /// Local memory of each lane.
     pub local: Vec<Bytes>,
+    /// Its groups that poll, as last looked at.
+    pub polls: Vec<Poll>,
 }
 
 /// How an instruction leaves its group.
@@ -115,6 +118,7 @@ impl Warp {
             wgmma_uses: Uses::default(),
             wanted_registers: None,
             local,
+            polls: Vec::new(),
         }
     }
 
@@ -224,7 +228,7 @@ impl Warp {
 
     /// Executes the instruction of a group in the lanes where its guard holds.
     #[inline]
-    fn step(&mut self, cta: &mut Cta<'_>, group: Group) -> Result<Next, Fault> {
+    pub(super) fn step(&mut self, cta: &mut Cta<'_>, group: Group) -> Result<Next, Fault> {
         let kernel = cta.launch.kernel;
         let instr = &kernel.code[group.pc as usize];
         let mask = match instr.guard {
@@ -257,7 +261,7 @@ impl Warp {
         }
     }
 
-    fn apply(&mut self, current: usize, next: Next) {
+    pub(super) fn apply(&mut self, current: usize, next: Next) {
         let group = self.groups[current];
         let pc = group.pc;
         match next {

@@ -14,6 +14,7 @@ use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::types::{
     Failed, mma_of, present, reads_shared_memory, tile_of, update_of,
 };
+use cutec_abi::counted;
 use cutec_dialects::atoms::Red;
 use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::elem::Elem;
@@ -180,9 +181,10 @@ impl<'c> Assignment<'c> {
             && let Some(promise) = for_vectors(of.view, widest * tile.elem.bytes())
         {
             let bytes = tile.elem.bytes();
+            let are = if vector * bytes == 1 { "is" } else { "are" };
             let message = format!(
-                "{} bytes are accessed at once where {} could be; promise `where {promise}`",
-                vector * bytes,
+                "{} {are} accessed at once where {} could be; promise `where {promise}`",
+                counted(vector * bytes, "byte"),
                 widest * bytes
             );
             remark(access.location(), message);

@@ -42,6 +42,12 @@ impl<'c> Rounds<'c> {
         let known = blocks.next().is_none();
         // Blocks that wait for each other have one tile each.
         let cooperative = abi_of(&function).is_some_and(|abi| abi.cooperative);
+        if cooperative {
+            say(
+                function.location(),
+                "each block has one tile: the launch is cooperative".into(),
+            );
+        }
         (known && !cooperative && stay(function, all, block, of_queue)).then(|| Rounds {
             counts: grid.counts(),
             block,
@@ -64,13 +70,27 @@ pub(in crate::passes::tile) fn pinned_to_stay(function: IrOp) -> Option<bool> {
 
 /// Whether blocks stay: what the launch says, or where the work of a tile is not seen to depend on which it is.
 fn stay(function: IrOp, all: &[IrOp], block: IrOp, of_queue: bool) -> bool {
+    let chosen = |text: &str| say(function.location(), text.into());
     if let Some(pinned) = pinned_to_stay(function) {
+        chosen(match pinned {
+            true => "blocks stay and go through the tiles of the launch, as `persistent()` says",
+            false => "each block has one tile, as `persistent(false)` says",
+        });
         return pinned;
     }
-    if of_queue || in_turn(function) > 1 {
+    if of_queue {
+        chosen("blocks stay and take tiles from the queue that `queue(…)` names");
+        return true;
+    }
+    if in_turn(function) > 1 {
+        chosen("blocks stay and go through the tiles of the launch: their warpgroups take turns");
         return true;
     }
     let Some(uneven) = all.iter().find(|op| is_uneven(**op, block)) else {
+        chosen(
+            "blocks stay and go through the tiles of the launch, chosen: tiles have as many rounds each, and the next one's operands are loaded \
+             while the results of one are stored; `persistent(false)` gives each block one",
+        );
         return true;
     };
     let chosen = "how many rounds depends on the tile: each block has one tile, so that a multiprocessor begins the next when one ends; \

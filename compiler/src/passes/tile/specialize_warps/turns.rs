@@ -16,7 +16,6 @@ use super::consumers::{first_around, last_around};
 use super::emit::Emit;
 use super::ring::Ring;
 use crate::passes::ir_utils::{defining_op, is_in_block, next_operation};
-use crate::passes::remark;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operands_of};
 use cutec_dialects::ops::{ArithOp, NvvmOp};
 use cutec_dialects::semantics::SemError;
@@ -126,10 +125,6 @@ impl<'c> Turns<'c> {
 
     /// Waits for the turn in front of what first reads something of the rings in a tile, whose stages are not waited for yet.
     pub fn wait(&self, emit: &mut Emit<'c>, first: IrOp<'c>) {
-        remark(
-            first.location(),
-            "two warpgroups take turns, each with every other tile of its block: one multiplies while the other computes and stores its results",
-        );
         emit.ir.location = first.location();
         emit.before(first);
         emit.named_barrier(self.own, self.threads);

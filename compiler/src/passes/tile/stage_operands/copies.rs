@@ -27,8 +27,10 @@ use std::sync::Arc;
 pub(super) enum Loaders {
     /// This one, or it is an error.
     Pinned(Val),
-    /// The first that is legal, or vectors through registers.
+    /// The first that is legal, or vectors through registers, as wide as they can be.
     Any(Vec<Val>),
+    /// Vectors of so many elements through registers, or it is an error.
+    Registers(i64),
 }
 
 /// The tiled copies that may bring a tile, the best first: what the load pins alone, if it pins one.
@@ -51,6 +53,11 @@ pub(super) fn loaders<'c>(
         let message = "the pinned `copy` is no copy";
         return Err(refused(message.into(), COPIES));
     };
+    let undivided = |tile: &TileType, bits: i64| {
+        let extents = tile_extents(&tile.shape);
+        let message = format!("vectors of {bits} bits do not divide a tile of {extents}");
+        refused(message, "write other `bits`, or another extent of the tile")
+    };
     let is_atom = matches!(pinned, Val::CopyAtom(_));
     match atom.completion() {
         Completion::Later(Mechanism::CpAsyncGroup) if !is_atom => {
@@ -59,13 +66,7 @@ pub(super) fn loaders<'c>(
             unfit.map_or(Ok(Loaders::Pinned(pinned)), Err)
         }
         Completion::Later(Mechanism::CpAsyncGroup) => {
-            let failed = || {
-                let [rows, columns] = [tile.shape[0], tile.shape[1]];
-                let bits = atom.src_values() * atom.elem.bits();
-                let message =
-                    format!("vectors of {bits} bits do not divide a tile of {rows} × {columns}");
-                refused(message, "write fewer bits, or another extent of the tile")
-            };
+            let failed = || undivided(tile, atom.src_values() * atom.elem.bits());
             let elem = tile.elem;
             let loader = by(CopyAtom { elem, ..atom });
             loader.map(Loaders::Pinned).ok_or_else(failed)
@@ -78,7 +79,14 @@ pub(super) fn loaders<'c>(
             let message = "the pinned `copy` is no asynchronous copy, and no universal one";
             Err(refused(message.into(), COPIES))
         }
-        Completion::AtOnce if atom.places()[1].holds(Space::Smem) => Ok(Loaders::Any(Vec::new())),
+        Completion::AtOnce if atom.places()[1].holds(Space::Smem) => {
+            let bits = atom.src_values() * atom.elem.bits();
+            let vector = bits / tile.elem.bits();
+            match vector > 0 && tile.shape[memory] % vector == 0 {
+                true => Ok(Loaders::Registers(vector)),
+                false => Err(undivided(tile, bits)),
+            }
+        }
         Completion::AtOnce => {
             let message = "the pinned `copy` does not copy to shared memory";
             Err(refused(message.into(), COPIES))

@@ -1,4 +1,5 @@
 //! What fills a stage of a buffer: a copy by a tensor map, asynchronous copies by threads, vectors through registers, or what is gathered.
+use super::super::access_width::vector_along;
 use super::super::coordinate::Coordinate;
 use super::super::gathers::Vectors;
 use super::super::promises::for_vectors;
@@ -7,13 +8,17 @@ use super::super::types::{Failed, present};
 use super::Staging;
 use super::copies::{Loaders, reaches};
 use crate::passes::ir_utils::{attributes, hints_of};
+use crate::passes::remark;
 use crate::passes::user_error::user_error;
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::{BOX, BY_ELEMENT, TileLayout, TileType, WINDOWS};
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
+use melior::ir::operation::OperationLike;
 use std::sync::Arc;
 
 impl<'c> Staging<'c> {
@@ -31,7 +36,7 @@ impl<'c> Staging<'c> {
         let atom = tensor_box.load(buffer_type);
         let atom = atom.map_err(|error| (load, error.to_string()))?;
         let operands: Vec<_> = operands_of(load).chain([buffer, stage]).collect();
-        let mut attrs = attributes(load, &[BY_ELEMENT, WINDOWS, BOX]);
+        let mut attrs = attributes(load, &["hints", BY_ELEMENT, WINDOWS, BOX]);
         let copy = Val::TmaAtom(Arc::new(atom));
         attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
         let token = ir.ty("!tile.token");
@@ -49,11 +54,22 @@ impl<'c> Staging<'c> {
         (memory, loaders): (usize, Loaders),
         stage: IrValue<'c>,
     ) -> Result<Arrives<'c>, Failed<'c>> {
+        let pinned = match loaders {
+            Loaders::Registers(vector) => Some(vector),
+            Loaders::Pinned(_) | Loaders::Any(_) => None,
+        };
         if let Some(copy) = self.asynchronous(load, tile, buffer_type, loaders)? {
             return Ok(fill_by_copy(ir, load, copy, (buffer, stage)));
         }
         let operands: Vec<_> = operands_of(load).collect();
-        let vector = 16 / tile.elem.bytes();
+        if let Some(vector) = pinned {
+            let proven = vector_along(load, tile).filter(|(axis, _)| *axis == memory);
+            if proven.is_none_or(|(_, proven)| proven < vector) {
+                let view = present(load, tile::Load::of(load))?.view();
+                return Err((load, not_whole(view, vector, tile.elem.bytes_of(vector))));
+            }
+        }
+        let vector = pinned.unwrap_or(WIDEST_ACCESS / tile.elem.bytes());
         let spread = TileLayout::blocked(&tile.shape, memory, vector, self.threads);
         let ty = tile.with_layout(spread).ir(ir.context());
         let attrs = attributes(load, &["fill", "hints", BY_ELEMENT]);
@@ -87,9 +103,19 @@ impl<'c> Staging<'c> {
                 Err((load, user_error(codes::PINNED, message, help)))
             }
             Loaders::Pinned(copy) => {
-                legal(&copy).map_err(|_| (load, not_whole(access.view(), &copy)))?;
+                legal(&copy).map_err(|_| {
+                    let (values, bytes) = match &copy {
+                        Val::TiledCopy(copy) => {
+                            let values = copy.atom.src_values();
+                            (values, copy.atom.elem.bytes_of(values))
+                        }
+                        _ => (1, 1),
+                    };
+                    (load, not_whole(access.view(), values, bytes))
+                })?;
                 Ok(Some(copy))
             }
+            Loaders::Registers(_) => Ok(None),
             Loaders::Any(loaders) => {
                 let mut loaders = loaders.into_iter().filter(|_| !filled && !written);
                 Ok(loaders.find(|copy| legal(copy).is_ok()))
@@ -109,7 +135,9 @@ pub(super) fn fill_by_copy<'c>(
     let mut attrs = attributes(load, &["hints", BY_ELEMENT]);
     let copy = match copy {
         Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
-            Arc::make_mut(&mut copy).atom.hints = hints_of(load).of_async_copies();
+            let hints = hints_of(load);
+            say_left_out(load, hints);
+            Arc::make_mut(&mut copy).atom.hints = hints.of_async_copies();
             Val::TiledCopy(copy)
         }
         copy => copy,
@@ -117,6 +145,17 @@ pub(super) fn fill_by_copy<'c>(
     attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
     let token = ir.ty("!tile.token");
     Arrives::Later(ir.value(TileOp::CopyAsync, &operands, &attrs, token))
+}
+
+/// Says which hints an asynchronous copy by threads leaves out.
+pub(in crate::passes::tile) fn say_left_out<'c>(load: IrOp<'c>, hints: Hints) {
+    if let Some(cache) = hints.past_l1() {
+        let message = format!(
+            "`cache = {}` is left out: `cp.async` goes through L2 alone",
+            cache.name()
+        );
+        remark(load.location(), message);
+    }
 }
 
 /// When what fills a buffer is there for the thread that began it.
@@ -150,16 +189,11 @@ pub(super) fn gather<'c>(
 }
 
 /// What is said of a pinned copy that nothing proves legal.
-fn not_whole(view: IrValue, copy: &Val) -> String {
-    let (values, bytes) = match copy {
-        Val::TiledCopy(copy) => {
-            let values = copy.atom.src_values();
-            (values, copy.atom.elem.bytes_of(values))
-        }
-        _ => (1, 1),
-    };
+fn not_whole(view: IrValue, values: i64, bytes: i64) -> String {
     let message = format!(
-        "the pinned `copy` moves {bytes} bytes at a time, and nothing says that these lie side by side, begin at a multiple of {bytes} bytes, and lie inside or outside of the tensor as a whole"
+        "the pinned `copy` moves {} at a time, and nothing says that these lie side by side, begin at a multiple of {}, and lie inside or outside of the tensor as a whole",
+        counted(bytes, "byte"),
+        counted(bytes, "byte"),
     );
     let help = match for_vectors(view, bytes) {
         Some(promise) => format!("promise it, `where {promise}`; or leave out `copy`"),
