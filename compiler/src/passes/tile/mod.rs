@@ -24,6 +24,7 @@ pub mod legalize_swizzle;
 pub mod load_early;
 pub mod lower_tokens;
 mod mapped_loads;
+mod mapped_view;
 pub mod matrix_copies;
 mod merge;
 mod multicast;

@@ -9,6 +9,7 @@ use super::held_factor::{HeldFactor, waits_for_memory};
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
+use super::mapped_view::name_scalars;
 use super::multicast::asked;
 use super::order_of_rows::{Neighbours, Rows};
 use super::pingpong::{self, Asked};
@@ -26,7 +27,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::target::{Target, WARP};
+use cutec_dialects::target::{Feature, Target, WARP};
 use cutec_dialects::tile::cost_model::{checked_threads, traffic, warps_of_few, warps_of_product};
 use cutec_dialects::tile::{Mode, Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
@@ -75,6 +76,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             operations = checked_ops(function).map_err(failed)?;
         }
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
+        if target.has(Feature::Tma) && operations.iter().any(|op| TileOp::Dot.is(*op)) {
+            name_scalars(context, function, &operations)?;
+        }
         let mut mapped = MappedLoads::all(context, function, &operations, &target);
         operations.retain(|op| TileOp::Dot.is(*op));
         one_for_each_use(context, function).map_err(failed)?;
