@@ -1,6 +1,7 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 mod access_width;
 mod accumulate;
+mod across_factors;
 pub mod assign_layouts;
 pub mod bound_coordinates;
 pub mod check_registers;

@@ -4,6 +4,7 @@
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
 use super::accumulate::accumulate;
+use super::across_factors::AcrossFactors;
 use super::exchange_factors::Exchanged;
 use super::held_factor::{HeldFactor, waits_for_memory};
 use super::known_ops::checked_ops;
@@ -82,6 +83,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         let mut mapped = MappedLoads::all(context, function, &operations, &target);
         operations.retain(|op| TileOp::Dot.is(*op));
         one_for_each_use(context, function).map_err(failed)?;
+        let mut across = AcrossFactors::of(context, function, &operations, &target);
         let exchanged = Exchanged::of(context, function, &operations, &target);
         let exchanged = exchanged.map_err(failed)?;
         let turns = pingpong::decide(context, function, &operations, &target).map_err(failed)?;
@@ -119,6 +121,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         }
         let back = exchanged.back(context, function, &operations);
         back.map_err(failed)?;
+        across.undo();
         of_one_tile(context, function, grid, &target)?;
         load_words(context, function, &operations).map_err(failed)?;
         let products = operations
