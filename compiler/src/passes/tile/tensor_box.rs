@@ -67,7 +67,7 @@ pub(super) struct TensorBox<'c> {
     /// Its number among the arguments of the ABI.
     arg: usize,
     /// The view of it that the map is of; then modes are those of the view. `None` of the tensor itself.
-    view: Option<MappedView<'c>>,
+    view: Option<Box<MappedView<'c>>>,
     /// Extents of the tile along the modes of the tensor, and where it begins.
     tile: Vec<i64>,
     begin: Vec<Begin<'c>>,
@@ -84,7 +84,7 @@ pub(super) struct TensorBox<'c> {
 /// The modes of a view: each one of the tensor, or of the view of it that the map is of, or a place along one.
 struct Followed<'c> {
     tensor: IrValue<'c>,
-    view: Option<MappedView<'c>>,
+    view: Option<Box<MappedView<'c>>>,
     /// The mode of the tensor that each mode of the view is.
     modes: Vec<usize>,
     /// Where the view lies along the other modes.
@@ -591,7 +591,7 @@ fn follow<'c>(
                 tensor: mapped.tensor,
                 modes: (0..mapped.rank).collect(),
                 sliced: (mapped.rank..).zip(places).collect(),
-                view: Some(mapped),
+                view: Some(Box::new(mapped)),
             })
         }
         _ => Err(unknown()),
