@@ -375,7 +375,8 @@ pub fn params(
         LaunchParam::Scalar(scalar) => Ok(ParamValue::scalar(scalar)),
         LaunchParam::TensorMap(index) => {
             let map = &launch.tensor_maps[index];
-            device.encode_tensor_map(map, address(map.arg))
+            let first = address(map.arg).wrapping_add_signed(map.offset_bytes);
+            device.encode_tensor_map(map, first)
         }
     };
     launch.params.iter().map(value).collect()

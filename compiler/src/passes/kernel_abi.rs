@@ -8,7 +8,10 @@ use super::ir_utils::{blocks, function_block_size, kernels, lowered_kernels, set
 use super::smem_map::smem_map;
 use super::{Reported, ir_utils, report};
 use crate::codegen::messages::{Place, place};
-use cutec_abi::{AbiExpr, KernelAbi, ParamAbi, SmemAbi, SymbolSource, TensorMapAbi};
+use cutec_abi::{
+    AbiExpr, ArgAbi, DType, KernelAbi, ParamAbi, SmemAbi, SymbolAbi, SymbolSource, TensorMapAbi,
+    Width,
+};
 use cutec_dialects::abi::{ATTRIBUTE, abi_of, attribute};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, array_elements, integer_array, integer_value,
@@ -188,6 +191,42 @@ pub(super) fn set_launched<'c>(
     set_abi(context, function, &abi)
 }
 
+/// Gives scalars that a kernel is passed a symbol of the ABI each, so that the host computes with them. Of those that are no integers, or of 64 bits
+/// without sign, and of one whose name a symbol has, there is none.
+pub(super) fn add_symbols_of_scalars<'c>(
+    context: &'c Context,
+    function: IrOp<'c>,
+    scalars: &[usize],
+) -> Result<(), Reported> {
+    let Some(mut abi) = abi_of(&function) else {
+        return Ok(());
+    };
+    for &arg in scalars {
+        let Some(ArgAbi::Scalar(scalar)) = abi.args.get(arg) else {
+            continue;
+        };
+        let width = match scalar.dtype {
+            DType::I8 | DType::I16 | DType::I32 | DType::U8 | DType::U16 => Width::W32,
+            DType::U32 | DType::I64 => Width::W64,
+            DType::Bool | DType::U64 => continue,
+            DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 => continue,
+            DType::TF32 | DType::F32 | DType::F64 => continue,
+        };
+        let name = scalar.name.clone();
+        if abi.symbols.iter().any(|symbol| symbol.name == name) {
+            continue;
+        }
+        abi.symbols.push(SymbolAbi {
+            name,
+            width,
+            divisible_by: 1,
+            max: None,
+            from: SymbolSource::Scalar { arg },
+        });
+    }
+    set_abi(context, function, &abi)
+}
+
 /// Adds a tensor map of an argument, and the parameter by which the kernel is passed it, if it has not the same one yet. The result is
 /// that parameter: the address of the map's 128 bytes.
 pub fn add_tensor_map<'c>(
@@ -327,6 +366,7 @@ module attributes {gpu.container_module} {
 
     fn map(arg: usize) -> TensorMapAbi {
         TensorMapAbi {
+            view: None,
             arg,
             order: vec![1, 0],
             box_extents: vec![64, 64],

@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::DType;
+use crate::expr::AbiExpr;
 use crate::tensor::TensorDesc;
 
 /// A tensor map that a kernel is passed.
@@ -15,6 +16,9 @@ use crate::tensor::TensorDesc;
 pub struct TensorMapAbi {
     /// Index of the tensor argument.
     pub arg: usize,
+    /// The view of it that the map is of; `None` where that is the tensor as it is passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<MapView>,
     /// Its modes, fastest first: the map's dimension `i` is mode `order[i]`. The first has stride 1.
     pub order: Vec<usize>,
     /// Extents of the box that one instruction moves, in the map's order; 1 to 256 each. In im2col mode the channels of a
@@ -36,6 +40,18 @@ pub struct TensorMapAbi {
     /// Whether elements of f32 are loaded as tf32, rounded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tf32: bool,
+}
+
+/// A view of a tensor that a map is of: modes of its own, which may overlap, from an element of the tensor on. What they are
+/// is computed at launch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MapView {
+    /// Elements from the tensor's first one to the view's.
+    pub offset: AbiExpr,
+    /// Extents; one below 0 is 0.
+    pub extents: Vec<AbiExpr>,
+    /// Strides in elements.
+    pub strides: Vec<AbiExpr>,
 }
 
 /// Which pixels a map in im2col mode goes through: those of a box in the dimensions between channels and images, fastest
@@ -96,6 +112,8 @@ pub enum L2Promotion {
 pub struct TensorMap {
     /// Index of the tensor argument.
     pub arg: usize,
+    /// Bytes from the argument's address to the first element.
+    pub offset_bytes: i64,
     /// Element type.
     pub dtype: DType,
     /// Extents, fastest first.
@@ -189,7 +207,14 @@ impl TensorMapAbi {
         }
     }
 
-    /// The map of `tensor`; a mode of extent 1 may have any stride, as may all of a tensor without elements.
+    /// How many modes there are in its order.
+    pub fn rank(&self, of_tensor: usize) -> usize {
+        self.view
+            .as_ref()
+            .map_or(of_tensor, |view| view.extents.len())
+    }
+
+    /// The map of `tensor`, which `view` says the modes of where it is of a view ([`MapView::of`]); a mode of extent 1 may have any stride, as may all of a tensor without elements.
     pub(super) fn bind(&self, tensor: &TensorDesc) -> Result<TensorMap, MapProblem> {
         if !tensor.align.is_multiple_of(ALIGN) {
             return Err(MapProblem::Align {
@@ -243,6 +268,7 @@ impl TensorMapAbi {
         }
         Ok(TensorMap {
             arg: self.arg,
+            offset_bytes: 0,
             dtype: self.loaded_as(tensor.dtype),
             extents,
             stride_bytes,
@@ -252,6 +278,41 @@ impl TensorMapAbi {
             l2_promotion: self.l2_promotion,
             oob_fill: self.oob_fill,
         })
+    }
+}
+
+impl MapView {
+    /// All its expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = &AbiExpr> {
+        let modes = self.extents.iter().chain(&self.strides);
+        std::iter::once(&self.offset).chain(modes)
+    }
+
+    /// The view of `tensor` as a tensor, and how many bytes behind its first element it begins; `value` evaluates an expression.
+    pub(super) fn of<E>(
+        &self,
+        tensor: &TensorDesc,
+        value: impl Fn(&AbiExpr) -> Result<i64, E>,
+        too_far: impl FnOnce() -> E,
+    ) -> Result<(TensorDesc, i64), E> {
+        let all = |exprs: &[AbiExpr]| exprs.iter().map(&value).collect::<Result<Vec<_>, _>>();
+        let offset = value(&self.offset)?;
+        let bytes = offset.checked_mul(tensor.dtype.size() as i64);
+        let bytes = bytes.ok_or_else(too_far)?;
+        let mut shape = all(&self.extents)?;
+        shape
+            .iter_mut()
+            .for_each(|extent| *extent = (*extent).max(0));
+        let view = TensorDesc {
+            shape,
+            strides: all(&self.strides)?,
+            align: match bytes {
+                0 => tensor.align,
+                _ => tensor.align.min(1 << bytes.trailing_zeros().min(62)),
+            },
+            ..tensor.clone()
+        };
+        Ok((view, bytes))
     }
 }
 

@@ -281,7 +281,20 @@ fn check_argument(kernel: &KernelAbi, arg: &ArgAbi) -> Result<(), Problem> {
 }
 
 fn check_tensor_map(kernel: &KernelAbi, map: &TensorMapAbi) -> Result<(), Problem> {
-    let rank = tensor_rank(kernel, "tensor map", map.arg)?;
+    let rank = map.rank(tensor_rank(kernel, "tensor map", map.arg)?);
+    if let Some(view) = &map.view {
+        let (extents, strides) = (view.extents.len(), view.strides.len());
+        if extents != strides {
+            let arg = kernel.args[map.arg].name().to_string();
+            return Err(Problem::Rank {
+                arg,
+                extents,
+                strides,
+            });
+        }
+        view.exprs()
+            .try_for_each(|expr| expr_is_known(kernel, "tensor map", expr))?;
+    }
     let dtype = kernel.args[map.arg].dtype();
     let size = dtype.size() as u32;
     let mut modes = map.order.clone();

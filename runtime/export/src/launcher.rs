@@ -6,7 +6,7 @@ use crate::names::{comment, identifier, literal};
 use crate::signature::Signature;
 use cutec_abi::bind::{BLOCK_LIMITS, GRID_LIMITS, MAX_THREADS, Part, RangeReason};
 use cutec_abi::dlpack::DataType;
-use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, OobFill};
+use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, MapView, OobFill};
 use cutec_abi::{
     AbiExpr, ArgAbi, BindError, DType, Dim, KernelAbi, ParamAbi, Place, SymbolSource, TensorAbi,
     TensorMapAbi,
@@ -202,7 +202,7 @@ impl<'a> Launcher<'a> {
         self.check_symbols();
         self.check_promises(&mut temporaries);
         self.geometry(&mut temporaries);
-        self.parameters();
+        self.parameters(&mut temporaries);
         if temporaries > 0 {
             self.text
                 .insert_str(start, &format!("    int64_t t[{temporaries}] = {{0}};\n"));
@@ -562,7 +562,7 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn parameters(&mut self) {
+    fn parameters(&mut self, temporaries: &mut usize) {
         let kernel = self.kernel;
         let mut places = Vec::new();
         for param in &kernel.params {
@@ -598,7 +598,10 @@ impl<'a> Launcher<'a> {
             self.line(format!("struct tensor_map encoded[{count}];"));
             self.line("int32_t status;");
             for (index, map) in kernel.tensor_maps.iter().enumerate() {
-                let view = self.view(map.arg);
+                let view = match &map.view {
+                    Some(view) => self.view_of_map(index, map.arg, view, temporaries),
+                    None => self.view(map.arg),
+                };
                 self.line(format!(
                     "if ((status = describe_map(&{maps}[{index}], &{view}, &described[{index}])) != CUTEC_OK)\n        return status;"
                 ));
@@ -618,6 +621,41 @@ impl<'a> Launcher<'a> {
             "return enqueue(device, {}, &launch, params, stream);",
             self.number
         ));
+    }
+
+    /// The view that a map is of, in a variable.
+    fn view_of_map(
+        &mut self,
+        index: usize,
+        arg: usize,
+        view: &MapView,
+        temporaries: &mut usize,
+    ) -> String {
+        let (name, of) = (format!("view_of_map_{index}"), &self.kernel.args[arg]);
+        let what = format!("a tensor map of `{}`", of.name());
+        let bytes = of.dtype().size();
+        self.line(format!("struct view {name};"));
+        let offset = self.evaluate(&view.offset, &what, temporaries);
+        let (tensor, none) = (self.view(arg), no_value());
+        self.line(format!("int64_t {name}_at;"));
+        self.line(format!(
+            "if (__builtin_mul_overflow({offset}, (int64_t){bytes}, &{name}_at))\n        {none}"
+        ));
+        self.line(format!(
+            "{name}.address = {tensor}.address + (uint64_t){name}_at;"
+        ));
+        for (part, exprs) in [("shape", &view.extents), ("strides", &view.strides)] {
+            for (mode, expr) in exprs.iter().enumerate() {
+                let value = self.evaluate(expr, &what, temporaries);
+                self.line(format!("{name}.{part}[{mode}] = {value};"));
+                if part == "shape" && !matches!(expr, AbiExpr::Const(_)) {
+                    self.line(format!(
+                        "if ({name}.shape[{mode}] < 0)\n        {name}.shape[{mode}] = 0;"
+                    ));
+                }
+            }
+        }
+        name
     }
 
     /// An expression, and how it is known to have a value.

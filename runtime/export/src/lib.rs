@@ -380,10 +380,10 @@ impl<'a> Library<'a> {
     /// The most modes of a tensor, at least one.
     pub fn most_modes(&self) -> usize {
         let args = self.launches().flat_map(|kernel| &kernel.args);
-        args.filter_map(|arg| Some(arg.as_tensor()?.extents.len()))
-            .max()
-            .unwrap_or(1)
-            .max(1)
+        let of_args = args.filter_map(|arg| Some(arg.as_tensor()?.extents.len()));
+        let maps = self.launches().flat_map(|kernel| &kernel.tensor_maps);
+        let of_maps = maps.filter_map(|map| Some(map.view.as_ref()?.extents.len()));
+        of_args.chain(of_maps).max().unwrap_or(1).max(1)
     }
 }
 

@@ -176,7 +176,7 @@ impl CheckedLaunch {
     ) -> Result<(), DeviceError> {
         let mut encoded = lock(&self.encoded);
         for ((offset, map), (known, bytes)) in self.maps.iter().zip(encoded.iter_mut()) {
-            let address = address(map.arg);
+            let address = address(map.arg).wrapping_add_signed(map.offset_bytes);
             if *known != address {
                 let value = lock(device).encode_tensor_map(map, address)?;
                 bytes.copy_from_slice(value.as_bytes());

@@ -369,7 +369,7 @@ pub fn expected(
         } else {
             "tiled"
         };
-        let address = match addresses[map.arg] {
+        let address = match addresses[map.arg].wrapping_add_signed(map.offset_bytes) {
             0 => "(nil)".to_owned(),
             address => format!("{address:#x}"),
         };

@@ -126,7 +126,7 @@ fn is_possible(dot: IrOp) -> Result<(), String> {
         return Err("a is computed of what each round loads".into());
     }
     if is_computed(of.b(), dot) {
-        is_for_registers(&b).map_err(|why| format!("b is computed{why}"))?;
+        is_for_registers(&b, of.b(), dot).map_err(|why| format!("b is computed{why}"))?;
     }
     match b.shape[0] % ROWS == 0 && a.shape[0] % COLUMNS == 0 {
         true => Ok(()),

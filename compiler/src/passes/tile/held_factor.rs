@@ -139,7 +139,7 @@ fn loaded(load: IrOp) -> Option<TileType> {
 }
 
 /// Whether a matrix is loaded whose first axis, as the factor has it, is the fast one in memory, and asynchronous copies can bring it.
-fn is_across(origin: &Origin) -> Option<bool> {
+pub(super) fn is_across(origin: &Origin) -> Option<bool> {
     let tile = loaded(origin.load)?;
     let (axis, vector) = vector_along(origin.load, &tile)?;
     let comes = tile.shape.len() == 2 && tile.elem.bytes_of(vector) >= LEAST;

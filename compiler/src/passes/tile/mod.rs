@@ -1,6 +1,7 @@
 //! Passes of the tile level, in their order; `docs/tile.md` says what each decides.
 mod access_width;
 mod accumulate;
+mod across_factors;
 pub mod assign_layouts;
 pub mod bound_coordinates;
 pub mod check_grid_barriers;
@@ -25,6 +26,7 @@ pub mod legalize_swizzle;
 pub mod load_early;
 pub mod lower_tokens;
 mod mapped_loads;
+mod mapped_view;
 pub mod matrix_copies;
 mod merge;
 mod multicast;

@@ -242,7 +242,8 @@ fn part(mma: &TiledMmaVal, tile: &TileType, columns: i64) -> Option<(Arc<TiledMm
     // Warpgroups of other slices of k have the same, once these are added up.
     let slices = mma.tiled.atom_layout_mnk().mode(2)?;
     let atoms = Layout::concat([Layout::scalar(rows, 1), Layout::scalar(1, rows), slices]);
-    let order = Tiler::Tile(vec![Tiler::All, Tiler::All, Tiler::All]);
+    let of_rows = mma.tiled.permutation_mnk()[0].clone();
+    let order = Tiler::Tile(vec![of_rows, Tiler::All, Tiler::All]);
     let Ok(Val::TiledMma(part)) = tiled_mma(MmaAtom { op, ..mma.atom }, atoms, order) else {
         return None;
     };

@@ -4,11 +4,13 @@
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
 use super::accumulate::accumulate;
+use super::across_factors::AcrossFactors;
 use super::exchange_factors::Exchanged;
 use super::held_factor::HeldFactor;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::mapped_loads::MappedLoads;
+use super::mapped_view::name_scalars;
 use super::multicast::asked;
 use super::order_of_rows::{Neighbours, Rows};
 use super::pingpong::{self, Asked, Decision};
@@ -27,7 +29,7 @@ use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::type_attribute;
 use cutec_dialects::ops::{TileOp, tile};
-use cutec_dialects::target::{Target, WARP};
+use cutec_dialects::target::{Feature, Target, WARP};
 use cutec_dialects::tile::cost_model::traffic;
 use cutec_dialects::tile::{Mode, Precision, TileLayout, TileType};
 use cutec_dialects::types::tiled_mma;
@@ -78,9 +80,13 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             operations = checked_ops(function).map_err(failed)?;
         }
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
+        if target.has(Feature::Tma) && operations.iter().any(|op| TileOp::Dot.is(*op)) {
+            name_scalars(context, function, &operations)?;
+        }
         let mut mapped = MappedLoads::all(context, function, &operations, &target);
         operations.retain(|op| TileOp::Dot.is(*op));
         one_for_each_use(context, function).map_err(failed)?;
+        let mut across = AcrossFactors::of(context, function, &operations, &target);
         let exchanged = Exchanged::of(context, function, &operations, &target);
         let exchanged = exchanged.map_err(failed)?;
         let turns = pingpong::decide(context, function, &operations, &target);
@@ -123,6 +129,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         }
         let back = exchanged.back(context, function, &operations);
         back.map_err(failed)?;
+        across.undo();
         of_one_tile(context, function, grid, &target)?;
         load_words(context, function, &operations).map_err(failed)?;
         let products = operations

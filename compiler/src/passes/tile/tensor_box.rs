@@ -1,9 +1,11 @@
 //! The part of a tensor that a tile is, as a tensor map brings it: a box at a coordinate.
 //!
-//! A load reads a view. A tensor map describes a whole tensor that the kernel is passed, so the view is followed back to
-//! its argument: through slices, whose coordinates become coordinates of the box, and through modes that change places.
-use super::coordinate::{Coordinate, in_word, narrowed};
+//! A load reads a view. A tensor map describes a tensor that the kernel is passed, or a view of one whose place and layout the host computes
+//! (`mapped_view.rs`), so the view is followed back to these: through slices, whose coordinates become coordinates of the box, and through
+//! modes that change places.
+use super::coordinate::{Coordinate, in_word, multiple, narrowed, number};
 use super::emits::cute;
+use super::mapped_view::{MappedView, makes};
 use super::smem_tile;
 use super::twins;
 use super::types::view_of;
@@ -24,7 +26,7 @@ use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Layout, Tree, Width};
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockLike, Location};
+use melior::ir::{BlockLike, Location, ValueLike};
 
 /// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode and how long it is, are multiples
 /// (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -41,6 +43,8 @@ pub(super) enum Begin<'c> {
     Elements(IrValue<'c>),
     /// At one place, since the view is a slice.
     At(IrValue<'c>),
+    /// At one place, in units of so many elements, which divide it.
+    Units(IrValue<'c>, i64),
     /// At a place that is known.
     Known(i64),
 }
@@ -49,7 +53,10 @@ impl<'c> Begin<'c> {
     /// The number that it follows from, where it is not known.
     pub fn value(&self) -> Option<IrValue<'c>> {
         match self {
-            Begin::Tiles(value) | Begin::Elements(value) | Begin::At(value) => Some(*value),
+            Begin::Tiles(value)
+            | Begin::Elements(value)
+            | Begin::At(value)
+            | Begin::Units(value, _) => Some(*value),
             Begin::Known(_) => None,
         }
     }
@@ -57,10 +64,12 @@ impl<'c> Begin<'c> {
 
 /// A tile of a tensor.
 pub(super) struct TensorBox<'c> {
-    /// The view that is the argument of the kernel.
+    /// The argument of the kernel.
     tensor: IrValue<'c>,
     /// Its number among the arguments of the ABI.
     arg: usize,
+    /// The view of it that the map is of; then modes are those of the view. `None` of the tensor itself.
+    view: Option<Box<MappedView<'c>>>,
     /// Extents of the tile along the modes of the tensor, and where it begins.
     tile: Vec<i64>,
     begin: Vec<Begin<'c>>,
@@ -76,9 +85,10 @@ pub(super) struct TensorBox<'c> {
     windows: Option<WindowsBox<'c>>,
 }
 
-/// A mode of a view: one of the tensor, or a place along one.
+/// The modes of a view: each one of the tensor, or of the view of it that the map is of, or a place along one.
 struct Followed<'c> {
     tensor: IrValue<'c>,
+    view: Option<Box<MappedView<'c>>>,
     /// The mode of the tensor that each mode of the view is.
     modes: Vec<usize>,
     /// Where the view lies along the other modes.
@@ -96,13 +106,19 @@ impl<'c> TensorBox<'c> {
         let view = view.or_else(|| tile::Store::of(access).map(tile::Store::view));
         let view = view.ok_or("it is no load, and no store")?;
         let at = Coordinate::of(access)?;
-        let followed = follow(view, function)?;
-        let (Some(abi), &[rows, columns]) = (abi_of(&function), shape) else {
+        let Some(abi) = abi_of(&function) else {
+            return Err("a kernel without `cute.abi` has no tensor maps".into());
+        };
+        let followed = follow(view, &abi, function)?;
+        let &[rows, columns] = shape else {
             return Err("only tiles of two axes are boxes".into());
         };
         if let Some(windows) = Windows::of(&access)? {
             let (arg, tensor) = argument(&abi, followed.tensor, function)?;
-            let contiguous = mappable(&abi, followed.tensor, tensor)?;
+            let contiguous = mappable(&abi, &followed, tensor)?;
+            if followed.view.is_some() {
+                return Err(format!("windows are of a view of `{}`", tensor.name));
+            }
             let rank = windows.modes() + 2;
             let image = match followed.sliced[..] {
                 [] => Some(Begin::At(at.values[0])),
@@ -124,6 +140,7 @@ impl<'c> TensorBox<'c> {
             return Ok(TensorBox {
                 tensor: followed.tensor,
                 arg,
+                view: None,
                 tile: vec![rows, windows.channels],
                 begin: Vec::new(),
                 axes: vec![vec![0], vec![1]],
@@ -151,7 +168,7 @@ impl<'c> TensorBox<'c> {
             _ => return Err("only tiles of two axes are boxes".into()),
         };
         let (arg, tensor) = argument(&abi, followed.tensor, function)?;
-        let contiguous = mappable(&abi, followed.tensor, tensor)?;
+        let contiguous = mappable(&abi, &followed, tensor)?;
         if !followed.modes.contains(&contiguous) {
             return Err(format!(
                 "the fastest mode of `{}` is none of the tile's",
@@ -187,6 +204,7 @@ impl<'c> TensorBox<'c> {
         Ok(TensorBox {
             tensor: followed.tensor,
             arg,
+            view: followed.view,
             tile,
             begin,
             axes,
@@ -298,6 +316,7 @@ impl<'c> TensorBox<'c> {
         let prefetch = self.hints.prefetch.map(L2Promotion::try_from);
         TensorMapAbi {
             arg: self.arg,
+            view: self.view.as_ref().map(|view| view.map.clone()),
             order: match &self.windows {
                 Some(windows) => (0..windows.how.modes() + 2).rev().collect(),
                 None => atom.order.clone(),
@@ -419,6 +438,9 @@ impl<'c> TensorBox<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let constant = |val: Val| cute(ir, CuteOp::Static, &[], &Attrs::result(val));
         let plain = Attrs::default();
+        if self.view.is_some() {
+            return self.coordinates_in_view(ir, value);
+        }
         let layout = cute(ir, CuteOp::GetLayout, &[self.tensor], &plain)?;
         let shape = cute(ir, CuteOp::GetShape, &[layout], &plain)?;
         let mut identity = cute(ir, CuteOp::MakeIdentityTensor, &[shape], &plain)?;
@@ -428,6 +450,10 @@ impl<'c> TensorBox<'c> {
             let axis = self.axes.iter().position(|modes| modes.contains(&mode));
             let in_word = |at| in_word(ir, value(axis, at));
             let (leaf, offset) = match begin {
+                Begin::Units(..) => {
+                    let message = "a place of a view in units, in a tensor";
+                    return Err(SemError::Illegal(message.into()));
+                }
                 Begin::Tiles(at) | Begin::At(at) => {
                     counted.push(in_word(*at)?);
                     (vars.fresh(Width::I32, 1), None)
@@ -460,6 +486,40 @@ impl<'c> TensorBox<'c> {
         let tile = constant(Val::int_tuple(self.tile.iter().copied()))?;
         cute(ir, CuteOp::LocalTile, &[identity, tile, coord], &plain)
     }
+
+    /// [`TensorBox::coordinates`] of a view that the map is of: the first tile of one moved by elements, since no value of the kernel has all modes of
+    /// the view.
+    fn coordinates_in_view(
+        &self,
+        ir: &OpBuilder<'c>,
+        value: impl Fn(Option<usize>, IrValue<'c>) -> IrValue<'c>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let constant = |val: Val| cute(ir, CuteOp::Static, &[], &Attrs::result(val));
+        let tile = constant(Val::int_tuple(self.tile.iter().copied()))?;
+        let identity = cute(ir, CuteOp::MakeIdentityTensor, &[tile], &Attrs::default())?;
+        let mut operands = vec![identity];
+        for (mode, begin) in self.begin.iter().enumerate() {
+            let axis = self.axes.iter().position(|modes| modes.contains(&mode));
+            operands.push(match begin {
+                Begin::Tiles(at) => {
+                    let (at, length) = (number(ir, value(axis, *at))?, self.tile[mode]);
+                    let at = narrowed(ir, at);
+                    let word = at.r#type();
+                    let begin = [at, ir.constant_of(length, word)];
+                    multiple(ir, ir.value(ArithOp::Muli, &begin, &[], word), length)?
+                }
+                Begin::Elements(at) | Begin::At(at) => in_word(ir, value(axis, *at))?,
+                Begin::Units(at, unit) => {
+                    let at = number(ir, value(axis, *at))?;
+                    let ty = at.r#type();
+                    let bits = ir.constant_of(i64::from(unit.trailing_zeros()), ty);
+                    narrowed(ir, ir.value(ArithOp::Shrsi, &[at, bits], &[], ty))
+                }
+                Begin::Known(at) => constant(Val::int_tuple([*at]))?,
+            });
+        }
+        cute(ir, CuteOp::DomainOffset, &operands, &Attrs::default())
+    }
 }
 
 /// Which part of the columns a piece of so many is, as [`TensorBox::coordinates_of_part`] takes it, where there are several.
@@ -470,8 +530,12 @@ pub(super) fn columns_of_piece<'c>(
     (pieces > 1).then(|| (1, pieces, ir.constant(number, "i32")))
 }
 
-/// Follows a view back to the argument of the kernel that it is into.
-fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, String> {
+/// Follows a view back to the argument of the kernel that it is into, or to a view of that of which there may be a map.
+fn follow<'c>(
+    view: IrValue<'c>,
+    abi: &KernelAbi,
+    function: IrOp<'c>,
+) -> Result<Followed<'c>, String> {
     let unknown = || {
         "the view is no slice, by indices and `_`, of a tensor that the kernel is passed".to_owned()
     };
@@ -484,6 +548,7 @@ fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, Str
         return match rank.filter(|_| of_kernel) {
             Some(rank) => Ok(Followed {
                 tensor: view,
+                view: None,
                 modes: (0..rank).collect(),
                 sliced: Vec::new(),
             }),
@@ -493,7 +558,7 @@ fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, Str
     let operand = |op: IrOp<'c>, index: usize| operands_of(op).nth(index).ok_or_else(unknown);
     match CuteOp::of(op) {
         Some(CuteOp::Slice) => {
-            let inner = follow(operand(op, 0)?, function)?;
+            let inner = follow(operand(op, 0)?, abi, function)?;
             let coordinate = operand(op, 1)?;
             let Ok(Val::Tuple(_, Tree::Node(leaves))) = val_of(coordinate) else {
                 return Err(unknown());
@@ -518,20 +583,29 @@ fn follow<'c>(view: IrValue<'c>, function: IrOp<'c>) -> Result<Followed<'c>, Str
                 }
             }
             Ok(Followed {
-                tensor: inner.tensor,
                 modes,
                 sliced,
+                ..inner
             })
         }
         // What `tile-transpose-loads` makes.
-        Some(CuteOp::MakeView) => {
-            let (whole, order) = twins::source(view).ok_or_else(unknown)?;
-            let inner = follow(whole, function)?;
+        Some(CuteOp::MakeView) if let Some((whole, order)) = twins::source(view) => {
+            let inner = follow(whole, abi, function)?;
             let modes = order.into_iter().map(|mode| inner.modes.get(mode).copied());
             let modes: Option<Vec<usize>> = modes.collect();
             Ok(Followed {
                 modes: modes.ok_or_else(unknown)?,
                 ..inner
+            })
+        }
+        Some(op) if makes(op) => {
+            let mapped = MappedView::of(view, abi, function)?;
+            let places = mapped.places.iter().copied();
+            Ok(Followed {
+                tensor: mapped.tensor,
+                modes: (0..mapped.rank).collect(),
+                sliced: (mapped.rank..).zip(places).collect(),
+                view: Some(Box::new(mapped)),
             })
         }
         _ => Err(unknown()),
@@ -577,34 +651,59 @@ pub(super) fn stride_promise(
     Some(format!("{stride} % {elements} == 0"))
 }
 
-/// The contiguous mode of a tensor of which there can be a map; why there can be none, and what would help.
-fn mappable(abi: &KernelAbi, tensor: IrValue, declared: &TensorAbi) -> Result<usize, String> {
-    let name = &declared.name;
-    let view = view_of(tensor).ok_or("the tensor is no view")?;
-    let layout = view.layout.inner();
-    let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
-    if view.ptr.elem.is_packed() || layout.rank() > MOST_MODES || extents.len() != layout.rank() {
-        return Err(format!("there is no tensor map of `{name}`"));
-    }
-    let Some(contiguous) = strides.iter().position(|stride| stride.is(1)) else {
-        return Err(format!("`{name}` has no mode of stride 1"));
+/// The contiguous mode of a tensor, or of a view of one, of which there can be a map; why there can be none, and what would help.
+fn mappable(abi: &KernelAbi, followed: &Followed, declared: &TensorAbi) -> Result<usize, String> {
+    let view = view_of(followed.tensor).ok_or("the tensor is no view")?;
+    let (layout, elements) = (view.layout.inner(), UNIT / elem_bytes(followed.tensor));
+    let mapped = followed.view.as_ref();
+    let (name, extents, strides) = match mapped {
+        None => {
+            let leaves = |leaves: Vec<&Int>| leaves.into_iter().cloned().collect::<Vec<Int>>();
+            let (shape, stride) = (layout.shape().leaves(), layout.stride().leaves());
+            let is_flat = shape.len() == layout.rank();
+            let extents = Some(leaves(shape)).filter(|_| is_flat);
+            (format!("`{}`", declared.name), extents, leaves(stride))
+        }
+        Some(mapped) => (
+            format!("a view of `{}`", declared.name),
+            Some(mapped.extents.clone()),
+            mapped.strides.clone(),
+        ),
+    };
+    let extents = extents.filter(|extents| extents.len() <= MOST_MODES);
+    let Some(extents) = extents.filter(|_| !view.ptr.elem.is_packed()) else {
+        return Err(format!("there is no tensor map of {name}"));
+    };
+    let own = mapped.map_or(strides.len(), |mapped| mapped.rank);
+    let Some(contiguous) = strides[..own].iter().position(|stride| stride.is(1)) else {
+        return Err(format!("{name} has no mode of stride 1"));
     };
     if view.ptr.alignment() < UNIT {
+        let tensor = &declared.name;
         return Err(format!(
-            "`{name}` may begin anywhere: promise `where align({name}) >= {UNIT}`"
+            "`{tensor}` may begin anywhere: promise `where align({tensor}) >= {UNIT}`"
         ));
     }
-    let elements = UNIT / elem_bytes(tensor);
+    let behind = |clause: Option<String>| match clause {
+        Some(promise) => format!(": promise `where {promise}`"),
+        None => String::new(),
+    };
+    if let Some(mapped) = mapped.filter(|mapped| !mapped.offset.divisible_by(elements)) {
+        let promise = behind(mapped.promise_of_offset(abi, elements));
+        return Err(format!(
+            "{name} may begin at no multiple of {UNIT} bytes{promise}"
+        ));
+    }
     for mode in (0..strides.len()).filter(|mode| *mode != contiguous) {
         if extents[mode].is(1) || strides[mode].divisible_by(elements) {
             continue;
         }
-        let promise = match stride_promise(abi, declared, mode, elements) {
-            Some(promise) => format!(": promise `where {promise}`"),
-            None => String::new(),
-        };
+        let promise = behind(match mapped {
+            None => stride_promise(abi, declared, mode, elements),
+            Some(mapped) => mapped.promise_of_stride(abi, mode, elements),
+        });
         return Err(format!(
-            "the stride of mode {mode} of `{name}` may be no multiple of {UNIT} bytes{promise}"
+            "the stride of mode {mode} of {name} may be no multiple of {UNIT} bytes{promise}"
         ));
     }
     Ok(contiguous)

@@ -3,12 +3,14 @@
 //! `wgmma` reads b from shared memory, a as well or from registers. What is loaded comes there by tensor maps, which a
 //! warp of its own begins (`tile-specialize-warps`); an a that is computed, as the weights of an attention are, stays in
 //! registers, its transpose goes to shared memory, and one that is gathered a warpgroup of its own copies to shared memory (`gathers`). A kernel has this engine for all its products or for none: what is in the way is said in a remark.
+use super::across_factors::{BYTE, bits_across};
 use super::computed_operand::{buffer_of_computed, is_prologue, is_turned};
 use super::gathers::GatheredTile;
 use super::held_factor::{HeldFactor, waits_for_memory};
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
 use super::multicast;
+use super::order_of_rows::GROUPS;
 use super::pingpong;
 use super::registers::for_bits;
 use super::slices;
@@ -74,6 +76,8 @@ struct Product<'c> {
     slices: i64,
     types: [Elem; 3],
     a_in_registers: bool,
+    /// Bits of the elements of an a whose rows threads read across memory.
+    across: Option<i64>,
     /// The instruction, where the program pins it.
     pinned: Option<MmaAtom>,
     /// Where a and b lie in shared memory.
@@ -228,7 +232,7 @@ fn product<'c>(
             Some(buffer_of_computed(of.a(), &a).map_err(|why| format!("a is computed{why}"))?);
         *bytes += a.elem.bytes_of(a.size());
     } else if a_is_computed {
-        is_for_registers(&a).map_err(|why| format!("a is computed{why}"))?;
+        is_for_registers(&a, of.a(), dot).map_err(|why| format!("a is computed{why}"))?;
     }
     if b_load.is_none() && gathers[1].is_none() {
         // Each round would wait until all threads have written it ("By `wgmma`").
@@ -281,6 +285,10 @@ fn product<'c>(
         slices,
         types,
         a_in_registers,
+        across: match a_in_registers && !split {
+            true => bits_across(of.a(), dot),
+            false => None,
+        },
         pinned,
         buffers,
     })
@@ -303,13 +311,22 @@ fn pinned_atom(dot: IrOp) -> Result<Option<MmaAtom>, String> {
 }
 
 /// Whether warpgroups multiply a factor from the registers in which it is computed: of 16 bits, and of 8, of which a thread has four neighbours: lanes
-/// exchange pairs where it is what a product gives.
+/// exchange pairs where it is what a product gives. Of 32 bits, as tf32, a thread has single elements: it computes these of what each round loads.
 ///
 /// # Errors
 /// Why not, as the end of a clause.
-pub(super) fn is_for_registers(tile: &TileType) -> Result<(), String> {
+pub(super) fn is_for_registers<'c>(
+    tile: &TileType,
+    factor: IrValue<'c>,
+    dot: IrOp<'c>,
+) -> Result<(), String> {
+    let is_tf32 = || {
+        let precision = Precision::of(&dot);
+        precision.is_ok_and(|precision| precision.multiplied_as(tile.elem) == Elem::TF32)
+    };
     match tile.elem.bits() {
         8 | 16 => Ok(()),
+        32 if is_tf32() && is_prologue(factor, dot) => Ok(()),
         _ => Err(format!(
             ", in {}, and only elements of 16 bits, or 8, are multiplied from registers",
             tile.elem.language_name()
@@ -459,6 +476,9 @@ fn split<'c>(
     }
     let multiplying = warpgroups * WARPGROUP * pingpong::in_turn(function);
     let there = registers_of_thread(multiplying + WARP, min_blocks(function));
+    // Sums that products share lie alike.
+    let across = products.first().and_then(|product| product.across);
+    let across = across.filter(|bits| products.iter().all(|it| it.across == Some(*bits)));
     let of = |product: &Product<'c>| {
         let ([m, n, k], slices) = (product.shape, product.slices);
         let cannot = || {
@@ -494,13 +514,25 @@ fn split<'c>(
             let along_k = slices::atoms_of(slices, rows * columns);
             let atoms = Layout::of_modes([(rows, 1), (columns, rows), along_k]);
             let order = slices::order_of(slices, k, atom.shape()[2]);
-            let order = Tiler::Tile(vec![Tiler::All, Tiler::All, order]);
+            let of_rows = across.map_or(Tiler::All, |bits| rows_across(bits, rows));
+            let order = Tiler::Tile(vec![of_rows, Tiler::All, order]);
             let tiled = tiled_mma(atom, atoms, order).ok()?;
             reads(&tiled, product).then_some(tiled)
         });
         tiled.map(|tiled| (product.dot, tiled)).ok_or_else(cannot)
     };
     products.iter().map(of).collect()
+}
+
+/// The order of rows of a that lie across memory, of so many warpgroups below each other. Of bytes a thread has two neighbours, where an instruction
+/// takes two that are eight apart. Of 32 bits lanes read rows in two pieces of the swizzle that are four apart: of those that two numbers along k have
+/// in the same banks each has its own then.
+fn rows_across(bits: i64, warpgroups: i64) -> Tiler {
+    let modes = match bits {
+        BYTE => vec![(GROUPS, 2), (2, 1), (4 * warpgroups, 16)],
+        _ => vec![(4, 1), (2, 16), (2, 4), (2, 8), (2 * warpgroups, 32)],
+    };
+    Tiler::Layout(Layout::of_modes(modes))
 }
 
 /// Whether the parts of each warpgroup, and of each of its instructions, are whole pieces of the buffers.

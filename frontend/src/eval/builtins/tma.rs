@@ -288,6 +288,7 @@ fn atom_by<'c, 'a>(
     atom: TmaAtom,
 ) -> Result<Value<'c, 'a>> {
     let map = TensorMapAbi {
+        view: None,
         arg: of.arg,
         order,
         box_extents: atom.extents.iter().map(|extent| *extent as u32).collect(),

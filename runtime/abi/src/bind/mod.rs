@@ -8,7 +8,8 @@ mod error;
 use crate::DType;
 use crate::tensor_map::TensorMap;
 use crate::{
-    AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
+    AbiExpr, ArgAbi, Dim, ExprError, KernelAbi, ParamAbi, ScalarAbi, SymbolAbi, SymbolSource,
+    TensorAbi, TensorMapAbi, Width,
 };
 
 pub use crate::tensor::TensorDesc;
@@ -129,7 +130,7 @@ impl KernelAbi {
             block,
             smem_bytes: self.smem_bytes,
             params: params.collect::<Result<_, _>>()?,
-            tensor_maps: self.bind_tensor_maps(args)?,
+            tensor_maps: self.bind_tensor_maps(args, &symbols)?,
         })
     }
 
@@ -325,21 +326,36 @@ impl KernelAbi {
         Ok(extents)
     }
 
-    fn bind_tensor_maps(&self, args: &[Arg]) -> Result<Vec<TensorMap>, BindError> {
-        let bound =
-            self.tensor_maps
-                .iter()
-                .map(|map| match (self.args.get(map.arg), args.get(map.arg)) {
-                    (Some(abi), Some(Arg::Tensor(tensor))) => {
-                        let arg = || abi.name().to_string();
-                        map.bind(tensor).map_err(|problem| BindError::TensorMap {
-                            arg: arg(),
-                            problem,
-                        })
-                    }
-                    _ => Err(self.inconsistent("a tensor map is made from a missing tensor")),
-                });
-        bound.collect()
+    fn bind_tensor_maps(&self, args: &[Arg], symbols: &[i64]) -> Result<Vec<TensorMap>, BindError> {
+        let bound = |map: &TensorMapAbi| {
+            let (Some(abi), Some(Arg::Tensor(tensor))) =
+                (self.args.get(map.arg), args.get(map.arg))
+            else {
+                return Err(self.inconsistent("a tensor map is made from a missing tensor"));
+            };
+            let refused = |problem| BindError::TensorMap {
+                arg: abi.name().to_string(),
+                problem,
+            };
+            let Some(view) = &map.view else {
+                return map.bind(tensor).map_err(refused);
+            };
+            let what = || format!("a tensor map of `{}`", abi.name());
+            let value = |expr: &AbiExpr| self.evaluate(expr, symbols, what);
+            let too_far = || BindError::Expr {
+                what: what(),
+                error: ExprError::Overflow {
+                    expr: self.show(&view.offset),
+                },
+            };
+            let (view, offset_bytes) = view.of(tensor, value, too_far)?;
+            let bound = map.bind(&view).map_err(refused)?;
+            Ok(TensorMap {
+                offset_bytes,
+                ..bound
+            })
+        };
+        self.tensor_maps.iter().map(bound).collect()
     }
 
     fn launch_param(

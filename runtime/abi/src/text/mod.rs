@@ -21,6 +21,8 @@
 //!   tunable "bm >= bk"
 //! ```
 //!
+//! A map of a view says behind its tensor how many elements behind the first one it begins, and its layout: `of a at (k) as (m, 64):(2 * k, 1) order …`.
+//!
 //! Clauses stand in this order. What is left out has the value that JSON gives it; `entry` is the
 //! name, and `block` is not decided yet. Comparisons are written as functions because angle brackets
 //! must balance in an attribute of MLIR.

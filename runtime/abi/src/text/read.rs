@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::TextError;
 use super::lexer::{Token, tokens};
 use crate::expr::MAX_DEPTH;
-use crate::tensor_map::{Im2col, L2Promotion, MapSwizzle, OobFill};
+use crate::tensor_map::{Im2col, L2Promotion, MapSwizzle, MapView, OobFill};
 use crate::{
     AbiExpr, ArgAbi, DType, Dim, KernelAbi, ParamAbi, Promise, Resources, ScalarAbi, SymbolAbi,
     SymbolSource, TensorAbi, TensorMapAbi, Width,
@@ -242,6 +242,26 @@ impl Reader {
         }
         self.expect_keyword("of")?;
         let arg = self.arg_index()?;
+        let view = match self.keyword("at") {
+            true => {
+                let at = self.at;
+                let Ok([offset]) = <[AbiExpr; 1]>::try_from(self.list("(", ")", Reader::expr)?)
+                else {
+                    self.at = at;
+                    return self.unexpected("one number of elements");
+                };
+                self.expect_keyword("as")?;
+                let extents = self.list("(", ")", Reader::expr)?;
+                self.sign(":")?;
+                let strides = self.list("(", ")", Reader::expr)?;
+                Some(MapView {
+                    offset,
+                    extents,
+                    strides,
+                })
+            }
+            false => None,
+        };
         self.expect_keyword("order")?;
         let order = self.list("[", "]", Reader::number)?;
         self.expect_keyword("box")?;
@@ -284,6 +304,7 @@ impl Reader {
         let tf32 = self.keyword("tf32");
         Ok(TensorMapAbi {
             arg,
+            view,
             order,
             box_extents,
             im2col,

@@ -125,12 +125,15 @@ fn symbol(names: &Names, symbol: &SymbolAbi) -> String {
 }
 
 fn tensor_map(names: &Names, index: usize, map: &TensorMapAbi) -> String {
-    let mut line = format!(
-        "tensor_map {index} of {} order [{}] box [{}]",
-        names.arg(map.arg),
-        list(&map.order),
-        list(&map.box_extents)
-    );
+    let mut line = format!("tensor_map {index} of {}", names.arg(map.arg));
+    if let Some(view) = &map.view {
+        let exprs = |exprs: &[AbiExpr]| list(exprs.iter().map(|expr| names.expr(expr)));
+        let (extents, strides) = (exprs(&view.extents), exprs(&view.strides));
+        let offset = names.expr(&view.offset);
+        let _ = write!(line, " at ({offset}) as ({extents}):({strides})");
+    }
+    let (order, extents) = (list(&map.order), list(&map.box_extents));
+    let _ = write!(line, " order [{order}] box [{extents}]");
     if let Some(pixels) = &map.im2col {
         let (lower, upper, steps) = (
             list(&pixels.lower),

@@ -1,7 +1,7 @@
 //! Each way in which a launch is refused, and what is accepted.
 
 use cutec_abi::bind::{LaunchParam, Part, Place, RangeReason, ScalarValue};
-use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, OobFill, TensorMapAbi};
+use cutec_abi::tensor_map::{L2Promotion, MapProblem, MapSwizzle, MapView, OobFill, TensorMapAbi};
 use cutec_abi::{Abi, DType};
 use cutec_abi::{
     AbiExpr, Arg, ArgAbi, BindError, Dim, ExprError, KernelAbi, ParamAbi, Promise, ScalarAbi,
@@ -493,6 +493,7 @@ fn symbols_from_scalars() {
 pub fn gemm_with_map() -> KernelAbi {
     let mut kernel = gemm();
     kernel.tensor_maps.push(TensorMapAbi {
+        view: None,
         arg: 1,
         order: vec![0, 1],
         box_extents: vec![64, 128],
@@ -547,6 +548,48 @@ fn tensor_maps() {
     let error = kernel.bind(&args(1000, 40)).unwrap_err();
     let inner = MapProblem::InnerStride { mode: 1, found: 40 };
     assert!(matches!(error, BindError::TensorMap { problem, .. } if problem == inner));
+}
+
+/// Every second column of `b`, from a place on that `k` says.
+fn gemm_with_map_of_view(offset: AbiExpr) -> KernelAbi {
+    let mut kernel = gemm_with_map();
+    let (k, ld) = (AbiExpr::Symbol(1), AbiExpr::Symbol(2));
+    kernel.tensor_maps[0].view = Some(MapView {
+        offset,
+        extents: vec![k, 32.into()],
+        strides: vec![1.into(), AbiExpr::mul(ld, 2)],
+    });
+    kernel
+}
+
+#[test]
+fn tensor_maps_of_views() {
+    let launch = gemm_with_map_of_view(AbiExpr::Symbol(1)).bind(&args(1000, 40));
+    let map = &launch.unwrap().tensor_maps[0];
+    assert_eq!(
+        (map.extents.as_slice(), map.stride_bytes.as_slice()),
+        (&[40, 32][..], &[160][..])
+    );
+    assert_eq!(map.offset_bytes, 80);
+    // The address is checked where the view begins.
+    let odd = gemm_with_map_of_view(3.into()).bind(&args(1000, 40));
+    assert!(matches!(
+        odd.unwrap_err(),
+        BindError::TensorMap {
+            problem: MapProblem::Align { found: 2 },
+            ..
+        }
+    ));
+    let far = AbiExpr::mul(AbiExpr::Symbol(1), i64::MAX / 40);
+    let far = gemm_with_map_of_view(far).bind(&args(1000, 40));
+    assert!(matches!(far.unwrap_err(), BindError::Expr { .. }));
+    // What ends in front of its begin has no elements.
+    let mut kernel = gemm_with_map_of_view(0.into());
+    if let Some(view) = &mut kernel.tensor_maps[0].view {
+        view.extents[1] = AbiExpr::Const(-3);
+    }
+    let launch = kernel.bind(&args(1000, 40)).unwrap();
+    assert_eq!(launch.tensor_maps[0].extents, [1, 1]);
 }
 
 #[test]

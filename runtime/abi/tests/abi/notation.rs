@@ -259,3 +259,33 @@ fn a_map_of_pixels_reads_back() {
         assert!(kernel.check().is_err());
     }
 }
+
+#[test]
+fn a_map_of_a_view_reads_back() {
+    use cutec_abi::tensor_map::MapView;
+    let mut kernel = gemm_with_map();
+    let rows = AbiExpr::mul(AbiExpr::Symbol(0), 3);
+    kernel.tensor_maps[0].view = Some(MapView {
+        offset: AbiExpr::add(AbiExpr::Symbol(1), 8),
+        extents: vec![64.into(), rows, 2.into()],
+        strides: vec![1.into(), AbiExpr::Symbol(1), 8.into()],
+    });
+    // As many modes as the view has, and not the tensor.
+    assert!(kernel.check().is_err());
+    kernel.tensor_maps[0].order = vec![0, 2, 1];
+    kernel.tensor_maps[0].box_extents = vec![64, 1, 128];
+    kernel.check().expect("three modes");
+    let text = kernel.text();
+    let names: Vec<&str> = kernel.symbols.iter().map(|it| it.name.as_str()).collect();
+    let [first, second] = [names[0], names[1]];
+    let view = format!("at ({second} + 8) as (64, {first} * 3, 2):(1, {second}, 8) order");
+    assert!(text.contains(&view), "{text}");
+    assert_eq!(KernelAbi::parse(&text), Ok(kernel.clone()), "{text}");
+    let view = |kernel: &mut KernelAbi, with: fn(&mut MapView)| {
+        let mut changed = kernel.clone();
+        with(changed.tensor_maps[0].view.as_mut().expect("a view"));
+        changed.check().is_err()
+    };
+    assert!(view(&mut kernel, |view| view.strides.truncate(2)));
+    assert!(view(&mut kernel, |view| view.offset = AbiExpr::Symbol(9)));
+}

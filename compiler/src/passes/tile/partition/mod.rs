@@ -5,6 +5,7 @@
 //! and the views of one thread. Edges are predicates of the copies. Tensors are taken as addresses first
 //! (`cute-expand-signature`).
 mod access;
+mod across_bytes;
 mod arrive;
 mod bytes;
 mod combine;
@@ -67,6 +68,7 @@ use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
 use without_rounds::Zeros;
 
+pub(in crate::passes::tile) use across_bytes::ACROSS;
 pub(in crate::passes) use precision::MULTIPLIED_IN;
 pub(super) use scratch::Scratch;
 pub(super) use warpgroup::FIRST_BARRIER;

@@ -1,6 +1,7 @@
 //! Buffers in shared memory: copies into a stage, reads of a part of one, writes.
 use super::super::emits::Emits;
 use super::access::Way;
+use super::across_bytes::ACROSS;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::present;
 use crate::passes::tile::twins::{OF_BUFFER, exchanged};
@@ -81,6 +82,11 @@ impl<'c> Partition<'c> {
             None => {
                 let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
                 let part = self.part_of_stage(buffer, stage, &offsets, to)?;
+                if op.attribute(ACROSS).is_ok()
+                    && let Some(read) = self.read_across(part, fast, to)?
+                {
+                    return Ok(read);
+                }
                 if let Some(read) = self.read_words(part, fast, to)? {
                     return Ok(read);
                 }

@@ -164,7 +164,8 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         let mma = mma_of(op).map_err(|(_, message)| SemError::Illegal(message))?;
-        if precision_of(op)? == Precision::Tf32x3 {
+        let precision = precision_of(op)?;
+        if precision == Precision::Tf32x3 {
             return self.begin_product_of_parts(op, &mma, to);
         }
         let dot = present(tile::Dot::of(op))?;
@@ -178,7 +179,10 @@ impl<'c> Partition<'c> {
                     self.by_descriptor(&mma, tiled, which, factor, Part::Whole)?
                 }
                 false => {
-                    let (vector, spread) = self.of(op, index)?;
+                    let (mut vector, spread) = self.of(op, index)?;
+                    if precision == Precision::Tf32 {
+                        vector = self.rounded_to_tf32(vector, &spread);
+                    }
                     let fragment = self.operand_registers(&mma, which, &spread)?;
                     self.store_vec(vector, fragment);
                     fragment

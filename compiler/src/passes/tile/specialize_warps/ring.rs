@@ -85,11 +85,17 @@ impl<'c> Copy<'c> {
         self.dots.iter().chain(reads).copied().collect()
     }
 
-    /// Whether all that is made of an operand of f32 are products of tf32: the map rounds it then.
+    /// Whether all that is made of an operand of f32 are products of tf32, as it is: the map rounds it then. What threads multiply from registers they
+    /// round there.
     pub fn is_multiplied_as_tf32(&self) -> bool {
         let mut precisions = self.dots.iter().map(Precision::of);
         let all = precisions.all(|precision| precision == Ok(Precision::Tf32));
-        all && !self.dots.is_empty() && !self.has_others
+        let takers = self
+            .reads
+            .iter()
+            .flat_map(|read| users(result_of(*read, 0)));
+        let as_it_is = takers.into_iter().all(|taker| TileOp::Dot.is(taker));
+        all && !self.dots.is_empty() && !self.has_others && as_it_is
     }
 
     /// The box, where a tensor map brings it.

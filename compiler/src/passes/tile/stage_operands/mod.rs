@@ -19,7 +19,7 @@ use super::emits::fence_for_async_proxy;
 use super::gathers::{GATHERED, GatheredTile, Vectors};
 use super::insert_barriers::written_tensors;
 use super::known_ops::checked_ops;
-use super::partition::is_within_warps;
+use super::partition::{ACROSS, is_within_warps};
 use super::smem_tile;
 use super::tensor_box::TensorBox;
 use super::twins::{are_same, are_twins, exchanged_buffer};
@@ -444,7 +444,12 @@ impl<'c> Staging<'c> {
         if let [map] = users(loaded)[..] {
             ir.location = map.location();
         }
-        let (read, _) = self.read_by(&ir, (allocated, stage), &tile, by);
+        let by_vectors = by.is_none();
+        let (read, reads) = self.read_by(&ir, (allocated, stage), &tile, by);
+        let across = fast_axis(allocated).is_some_and(|(axis, elem)| axis == 0 && elem.bits() == 8);
+        if by_vectors && across {
+            set_attribute(reads, ACROSS, ir.unit());
+        }
         replace_all_uses(loaded, read);
         erase(load);
         Ok(())
