@@ -80,7 +80,7 @@ class Product:
                 factors.append((taken, f"{name}[{index} / {apart}, {index} % {apart}, l]"))
                 continue
             factors.append((f"{name}.tile(({tile}, {bk}), ({place}, t))", f"{name}[{index}, l]"))
-            by_columns = self.rng.random() < 0.25 and extent % 8 == 0 and self.type in SHORT
+            by_columns = self.rng.random() < 0.25 and extent % 8 == 0
             self.parameter(name, self.type, (rows, "k"), by_columns)
             layout = f" : (1, {extent})" if by_columns else ""
             self.data.append(f"let {name} = random<{self.type}>(({extent}, {self.k}){layout});")

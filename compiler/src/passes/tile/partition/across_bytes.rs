@@ -11,8 +11,9 @@ use super::super::word_loads::recast_view;
 use super::place::all_places;
 use super::{Partition, Spread};
 use crate::passes::cmpi::LESS;
+use crate::passes::ir_utils::{next_operation, same_block, users};
 use cutec_dialects::atoms::{CopyAtom, CopyOp, Ldmatrix, Matrices};
-use cutec_dialects::builder::IrValue;
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp, VectorOp};
 use cutec_dialects::semantics::{Attrs, SemError};
@@ -79,10 +80,22 @@ fn instructions(to: &Spread) -> Result<Option<Vec<[i64; 2]>>, SemError> {
     Ok((lanes && warps && values && whole).then_some(begins))
 }
 
+/// The first operation that takes what one gives; `None` where others than those of its block do.
+fn first_user(op: IrOp) -> Option<IrOp> {
+    let users = users(result_of(op, 0));
+    let mut behind = std::iter::successors(next_operation(op), |op| next_operation(*op));
+    let beside = users.iter().all(|user| same_block(op, *user));
+    behind.find(|other| beside && users.contains(other))
+}
+
 impl<'c> Partition<'c> {
-    /// Reads a part of a stage whose neighbours lie along an axis, where `wgmma` takes it from registers.
+    /// Reads a part of a stage whose neighbours lie along an axis, where `wgmma` takes it from registers, for an operation.
+    ///
+    /// The words are taken apart where they are used first, behind the wait for the product before. ptxas 13.0 gives what is made of them the
+    /// registers of that product, which may still read these: it then multiplied the factor of the round behind.
     pub(super) fn read_across(
         &mut self,
+        of: IrOp<'c>,
         part: IrValue<'c>,
         along: usize,
         to: &Spread,
@@ -145,7 +158,7 @@ impl<'c> Partition<'c> {
         let atom = CopyAtom::new(CopyOp::Ldmatrix(Ldmatrix(matrices)), WORD);
         let atom = self.constant(Val::CopyAtom(atom))?;
         let of_lane = self.constant(Val::int_tuple([ROWS / 2, 1]))?;
-        let mut made = Vec::new();
+        let mut read_words = Vec::new();
         for [row, k] in instructions {
             let at = match in_pieces {
                 false => self.constant(Val::coord([row / ROWS, k].map(|at| Some(at.into()))))?,
@@ -166,12 +179,17 @@ impl<'c> Partition<'c> {
             let count = (OWN / 4) as i64;
             let ty = self.ir.vector_type(count, word);
             let read = self.ir.value(VectorOp::Bitcast, &[read], &[], ty);
-            for pair in self.elements_of(read, count, Elem::I32).chunks(2) {
-                for selector in selectors {
-                    let operands = [pair[0], pair[1], selector];
-                    let text = "prmt.b32 $0, $1, $2, $3;";
-                    made.push(self.ir.assembly(text, "=r,r,r,r", &operands, word));
-                }
+            read_words.extend(self.elements_of(read, count, Elem::I32));
+        }
+        if let Some(user) = first_user(of) {
+            self.ir.insertion = Insertion::Before(user);
+        }
+        let mut made = Vec::new();
+        for pair in read_words.chunks(2) {
+            for selector in selectors {
+                let operands = [pair[0], pair[1], selector];
+                let text = "prmt.b32 $0, $1, $2, $3;";
+                made.push(self.ir.assembly(text, "=r,r,r,r", &operands, word));
             }
         }
         let made = self.gather(&made, word);

@@ -83,7 +83,7 @@ impl<'c> Partition<'c> {
                 let fast = fast_axis(buffer).map_or(0, |(axis, _)| axis);
                 let part = self.part_of_stage(buffer, stage, &offsets, to)?;
                 if op.attribute(ACROSS).is_ok()
-                    && let Some(read) = self.read_across(part, fast, to)?
+                    && let Some(read) = self.read_across(op, part, fast, to)?
                 {
                     return Ok(read);
                 }
