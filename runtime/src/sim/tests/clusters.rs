@@ -92,7 +92,13 @@ fn they_run_together() {
     }
     // CTAs of two clusters need not, and here they do not when they are checked.
     let error = run(&exchange("gpu"), [2, 1, 1], "1", true).unwrap_err();
-    assert!(matches!(error.kind, ErrorKind::StepLimit { .. }), "{error}");
+    let ErrorKind::Polling { polls, are_all, .. } = &error.kind else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (&polls[0].blocks[..], polls[0].threads, *are_all),
+        (&[[0; 3]][..], 1, false)
+    );
 }
 
 #[test]
