@@ -3,7 +3,6 @@
 //! A map has modes of any strides that are multiples of 16 bytes. So it is of the view itself: the host computes its place, extents and strides from
 //! the symbols of the ABI, and what lies outside of the view is outside of the map. Where it lies may follow from what the kernel computes, too, as a
 //! range that begins at the index of a loop: along each such mode the map has a further one, and its coordinate says where.
-use super::tensor_box::{Begin, UNIT};
 use super::types::{tensor_of, view_of};
 use crate::passes::Reported;
 use crate::passes::ir_utils::{blocks, constant_of, defining_op};
@@ -27,6 +26,16 @@ use melior::Context;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 
+/// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode and how long it is, are multiples
+/// (CUDA driver API, `cuTensorMapEncodeTiled`).
+pub(super) const UNIT: i64 = 16;
+/// Where the kernel says that a view lies along a mode, in units of so many elements, which divide it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'c> {
+    pub at: IrValue<'c>,
+    pub unit: i64,
+}
+
 /// A view of a tensor that the kernel is passed.
 #[derive(Clone)]
 pub(super) struct MappedView<'c> {
@@ -40,7 +49,7 @@ pub(super) struct MappedView<'c> {
     pub extents: Vec<Int>,
     pub strides: Vec<Int>,
     /// Where it lies along the modes behind those of the view.
-    pub places: Vec<Begin<'c>>,
+    pub places: Vec<Place<'c>>,
     /// What the host is told.
     pub map: MapView,
 }
@@ -87,10 +96,7 @@ impl<'c> MappedView<'c> {
             let unit = unit(&stride, &number, UNIT / ptr.elem.bytes().max(1))?;
             extents.push(extent.ceil_div(&Int::Static(unit)));
             strides.push(stride.mul(&Int::Static(unit)));
-            places.push(match unit {
-                1 => Begin::At(at),
-                unit => Begin::Units(at, unit),
-            });
+            places.push(Place { at, unit });
         }
         let expr = |int: &Int| reader.expr(int).ok_or_else(unknown);
         let exprs = |ints: &[Int]| ints.iter().map(expr).collect::<Result<Vec<_>, _>>();

@@ -15,7 +15,7 @@ use super::multicast::asked;
 use super::order_of_rows::{Neighbours, Rows};
 use super::pingpong::{self, Asked, Decision};
 use super::raster::lower;
-use super::share_products::Arrangement;
+use super::share_products::{Arrangement, Product};
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
@@ -42,29 +42,6 @@ use melior::ir::{ValueLike, operation::OperationLike};
 
 /// Neighbours of f32 that a thread accesses at once.
 const GROUP: i64 = 4;
-
-/// What is known of a product before the warps are.
-pub(super) struct Product<'c> {
-    pub dot: IrOp<'c>,
-    /// Its instruction.
-    pub atom: MmaAtom,
-    /// Extents of the tile and of the instruction, along m and n.
-    pub extents: [i64; 2],
-    pub of_atom: [i64; 2],
-    /// Its extent along k.
-    pub depth: i64,
-    /// Slices of k that are multiplied apart, each by as many warps, and how each warp finds its own.
-    pub slices: i64,
-    order_k: Tiler,
-    /// The factor of which each warp has rows of its own.
-    pub held: Option<usize>,
-    /// Neighbouring rows of each factor that a thread has, where these lie across memory.
-    pub neighbours: [Neighbours; 2],
-    /// Neighbouring columns of the product that a thread of the instruction has.
-    columns_of_thread: i64,
-    /// Threads of a pinned tiled MMA.
-    pub pinned: Option<i64>,
-}
 
 /// Chooses for every product of the module.
 pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Reported> {

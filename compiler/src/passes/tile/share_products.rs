@@ -5,11 +5,11 @@
 //! has less to do with shared memory is taken ([`shared_traffic`]).
 use super::held_factor::waits_for_memory;
 use super::layout_classes::LayoutClasses;
-use super::select_atoms::Product;
+use super::order_of_rows::Neighbours;
 use super::slices;
 use super::types::{Failed, pinned_warps};
 use crate::passes::user_error::user_error;
-use cutec_dialects::atoms::Issuer;
+use cutec_dialects::atoms::{Issuer, MmaAtom};
 use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::ops::tile;
 use cutec_dialects::target::WARP;
@@ -17,6 +17,30 @@ use cutec_dialects::tile::cost_model::{
     checked_threads, shared_traffic, traffic, warps_of_chain, warps_of_few, warps_of_product,
 };
 use cutec_frontend::diagnostics::codes;
+use cutec_layout::Tiler;
+
+/// What is known of a product before the warps are.
+pub(super) struct Product<'c> {
+    pub dot: IrOp<'c>,
+    /// Its instruction.
+    pub atom: MmaAtom,
+    /// Extents of the tile and of the instruction, along m and n.
+    pub extents: [i64; 2],
+    pub of_atom: [i64; 2],
+    /// Its extent along k.
+    pub depth: i64,
+    /// Slices of k that are multiplied apart, each by as many warps, and how each warp finds its own.
+    pub slices: i64,
+    pub order_k: Tiler,
+    /// The factor of which each warp has rows of its own.
+    pub held: Option<usize>,
+    /// Neighbouring rows of each factor that a thread has, where these lie across memory.
+    pub neighbours: [Neighbours; 2],
+    /// Neighbouring columns of the product that a thread of the instruction has.
+    pub columns_of_thread: i64,
+    /// Threads of a pinned tiled MMA.
+    pub pinned: Option<i64>,
+}
 
 /// How the threads of a block share its products.
 pub(super) struct Arrangement {

@@ -5,7 +5,7 @@
 //! modes that change places.
 use super::coordinate::{Coordinate, in_word, multiple, narrowed, number};
 use super::emits::cute;
-use super::mapped_view::{MappedView, makes};
+use super::mapped_view::{MappedView, UNIT, makes};
 use super::smem_tile;
 use super::twins;
 use super::types::view_of;
@@ -28,10 +28,7 @@ use cutec_layout::{Int, Layout, Tree, Width};
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, Location, ValueLike};
 
-/// Bytes of which the base and the strides of a tensor, and where a box begins along its fastest mode and how long it is, are multiples
-/// (CUDA driver API, `cuTensorMapEncodeTiled`).
-pub(super) const UNIT: i64 = 16;
-/// Most modes of a tensor (as above).
+/// Most modes of a tensor (CUDA driver API, `cuTensorMapEncodeTiled`).
 const MOST_MODES: usize = 5;
 
 /// Where a box begins along a mode of the tensor.
@@ -600,7 +597,10 @@ fn follow<'c>(
         }
         Some(op) if makes(op) => {
             let mapped = MappedView::of(view, abi, function)?;
-            let places = mapped.places.iter().copied();
+            let places = mapped.places.iter().map(|place| match place.unit {
+                1 => Begin::At(place.at),
+                unit => Begin::Units(place.at, unit),
+            });
             Ok(Followed {
                 tensor: mapped.tensor,
                 modes: (0..mapped.rank).collect(),
