@@ -91,8 +91,8 @@ fn first_user(op: IrOp) -> Option<IrOp> {
 impl<'c> Partition<'c> {
     /// Reads a part of a stage whose neighbours lie along an axis, where `wgmma` takes it from registers, for an operation.
     ///
-    /// The words are taken apart where they are used first, behind the wait for the product before. ptxas 13.0 gives what is made of them the
-    /// registers of that product, which may still read these: it then multiplied the factor of the round behind.
+    /// The words are taken apart where they are used first, behind the wait for the product before: ahead of it the compiler in a driver of
+    /// CUDA 13 gave what is made of them the registers of that product, which then multiplied the factor of the round behind ("By `wgmma`").
     pub(super) fn read_across(
         &mut self,
         of: IrOp<'c>,
