@@ -54,6 +54,7 @@ pub mod user_error;
 pub use registry::{PassEntry, Pipeline, opt_main};
 
 use cutec_dialects::builder::IrOp;
+use cutec_dialects::hints::Hints;
 use cutec_dialects::target::Target;
 use melior::Context;
 use melior::ir::{Location, Module, OperationRef};
@@ -82,6 +83,15 @@ pub fn warn(location: Location, message: impl ToString) {
 /// Says what a pass chose at a location, and why: `--remarks`.
 pub fn remark(location: Location, message: impl ToString) {
     said::say(location, message.to_string());
+}
+
+/// Says that copies which go through L2 alone leave out what is asked of the cache of a multiprocessor, if anything is.
+fn say_left_out(location: Location, hints: Hints, copies: &str) {
+    if let Some(cache) = hints.past_l1() {
+        let cache = cache.name();
+        let message = format!("`cache = {cache}` is left out: {copies} goes through L2 alone");
+        remark(location, message);
+    }
 }
 
 /// The root operation of a module, as passes take it.

@@ -82,12 +82,15 @@ impl Arrangement {
             pinned,
         };
         let apart = all.arranged(&vec![Link::default(); products.len()]);
-        match all.arranged(&links) {
-            Ok(kept) if in_chain => Ok(match apart {
-                Ok(apart) if all.traffic(&apart, &links) < all.traffic(&kept, &links) => apart,
-                _ => kept,
-            }),
-            _ => apart,
+        if !in_chain {
+            return apart;
+        }
+        match (all.arranged(&links), apart) {
+            (Ok(kept), Ok(apart)) if all.traffic(&kept, &links) <= all.traffic(&apart, &links) => {
+                Ok(kept)
+            }
+            (Ok(kept), Err(_)) => Ok(kept),
+            (_, apart) => apart,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::twins;
 use super::types::view_of;
 use super::windows::WindowsBox;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of};
-use crate::passes::remark;
+use crate::passes::say_left_out;
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
 use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
 use cutec_dialects::abi::abi_of;
@@ -303,13 +303,7 @@ impl<'c> TensorBox<'c> {
 
     /// The tensor map of such a copy.
     pub fn map(&self, atom: &TmaAtom) -> TensorMapAbi {
-        if let Some(cache) = self.hints.past_l1() {
-            let message = format!(
-                "`cache = {}` is left out: what a tensor map copies goes through L2 alone",
-                cache.name()
-            );
-            remark(self.location, message);
-        }
+        say_left_out(self.location, self.hints, "what a tensor map copies");
         let prefetch = self.hints.prefetch.map(L2Promotion::try_from);
         TensorMapAbi {
             arg: self.arg,

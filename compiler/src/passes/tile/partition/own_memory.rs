@@ -7,7 +7,7 @@ use super::super::types::fast_axis;
 use super::access::{Part, Way, in_memory_order};
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{hints_of, next_operation, present};
-use crate::passes::tile::stage_operands::say_left_out;
+use crate::passes::say_left_out;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, operation_key};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::hints::Hints;
@@ -152,7 +152,7 @@ impl<'c> Partition<'c> {
             .ok_or_else(missing)?;
         let at = self.coordinate_of(op)?;
         let count = number_of(begun.parts())?;
-        say_left_out(op, hints_of(op));
+        say_left_out(op.location(), hints_of(op), "`cp.async`");
         Ok(Parts {
             of: Part {
                 hints: hints_of(op).of_async_copies(),

@@ -303,10 +303,11 @@ impl<'c> Plan<'c> {
     /// Whether something is reduced between a product and the one in front of it. What were read ahead for it would take registers all
     /// that time ("Attention at the tile level").
     fn reduces_before(&self, number: usize) -> bool {
-        let dots = self.products[..=number].iter().map(|product| product.dot);
-        let mut behind = operations(self.body).into_iter().rev();
-        behind.by_ref().find(|op| *op == self.products[number].dot);
-        let mut between = behind.take_while(|op| !dots.clone().any(|dot| dot == *op));
+        let [before, product] = [number - 1, number].map(|number| self.products[number].dot);
+        let behind = operations(self.body)
+            .into_iter()
+            .skip_while(|op| *op != before);
+        let mut between = behind.take_while(|op| *op != product);
         between.any(|op| TileOp::Reduce.is(op))
     }
 

@@ -8,7 +8,7 @@ use super::super::types::{Failed, present};
 use super::Staging;
 use super::copies::{Loaders, reaches};
 use crate::passes::ir_utils::{attributes, hints_of};
-use crate::passes::remark;
+use crate::passes::say_left_out;
 use crate::passes::user_error::user_error;
 use cutec_abi::counted;
 use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of};
@@ -136,7 +136,7 @@ pub(super) fn fill_by_copy<'c>(
     let copy = match copy {
         Val::TiledCopy(mut copy) if copy.atom.hints == Hints::NONE => {
             let hints = hints_of(load);
-            say_left_out(load, hints);
+            say_left_out(load.location(), hints, "`cp.async`");
             Arc::make_mut(&mut copy).atom.hints = hints.of_async_copies();
             Val::TiledCopy(copy)
         }
@@ -145,17 +145,6 @@ pub(super) fn fill_by_copy<'c>(
     attrs.push(("copy", ir.type_attr(ir.val_type(&copy))));
     let token = ir.ty("!tile.token");
     Arrives::Later(ir.value(TileOp::CopyAsync, &operands, &attrs, token))
-}
-
-/// Says which hints an asynchronous copy by threads leaves out.
-pub(in crate::passes::tile) fn say_left_out<'c>(load: IrOp<'c>, hints: Hints) {
-    if let Some(cache) = hints.past_l1() {
-        let message = format!(
-            "`cache = {}` is left out: `cp.async` goes through L2 alone",
-            cache.name()
-        );
-        remark(load.location(), message);
-    }
 }
 
 /// When what fills a buffer is there for the thread that began it.

@@ -49,7 +49,6 @@ use cutec_dialects::tile::{
 use cutec_dialects::value::{Val, View};
 use cutec_frontend::diagnostics::codes;
 use cutec_layout::{AnyLayout, Layout};
-pub(super) use fill::say_left_out;
 use fill::{Arrives, gather};
 use matrices::MatrixRead;
 use melior::Context;
