@@ -51,7 +51,7 @@ pub(super) const TABLE: &[Builtin] = &[
             CTA,
             named("scope", SCOPE, "cluster"),
         ],
-        "Arrives, as so many threads: what this thread has done is visible to those that wait. `cta` is the rank of another block of the cluster, whose barrier at the same place is meant. With `scope = cta` that is so within a block alone, which suffices to say that `wgmma` and bulk copies have read what may be overwritten, and costs nothing.",
+        "Arrives, as so many threads: what this thread has done is visible to those that wait. `cta` is the rank of another block of the cluster, whose barrier at the same place is meant. With `scope = cta` that is so within a block alone, which suffices to say that `wgmma` and bulk copies, and loads that `fence_proxy_async()` is behind, have read what may be overwritten, and costs nothing.",
     ),
     of(
         "mbarrier_expect_tx",

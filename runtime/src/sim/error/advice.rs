@@ -390,7 +390,8 @@ fn race_help(
         }
         _ if second.act == Act::BulkWrite => {
             "the bulk copy may overwrite what others still use: after their last use they tell the thread that makes the \
-             copy, through an mbarrier or another barrier"
+             copy, through an mbarrier or another barrier, and before that, what they have read by loads, each calls \
+             `fence_proxy_async()`, or the copy overtakes loads that are on their way"
         }
         _ if in_flight => {
             "wait for the copy with `cp_async_wait(n)` in the thread that made it, and then, where another \

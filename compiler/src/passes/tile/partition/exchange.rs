@@ -255,6 +255,8 @@ impl<'c> Partition<'c> {
             }
             return Ok(());
         };
+        // What other blocks store next would overtake loads on their way.
+        self.fence_for_async_proxy();
         let all = self.ir.constant(-1, "i32");
         self.ir.op(NvvmOp::BarWarpSync, &[all], &[], &[]);
         let lane = [self.thread_of_block(), self.ir.constant(WARP - 1, "i32")];

@@ -85,11 +85,7 @@ pub(super) fn role<'c>(
 
     let (mut stages, mut waits) = (Vec::new(), Vec::new());
     for ring in rings {
-        let reads: Vec<IrOp<'c>> = ring
-            .copies
-            .iter()
-            .flat_map(|copy| copy.reads.iter().copied())
-            .collect();
+        let reads: Vec<IrOp<'c>> = ring.reads().collect();
         let first = first_around(ring.block, &reads);
         emit.before(first.ok_or_else(|| SemError::Illegal("nothing reads a ring".into()))?);
         emit.ir.location = ring.copies[0].op.location();
@@ -145,6 +141,12 @@ pub(super) fn role<'c>(
             wait_for_products(emit, 0);
             continue;
         }
+        // Under the products.
+        let reads = here.iter().flat_map(|ring| ring.reads());
+        let reads: Vec<IrOp<'c>> = reads.chain([last]).collect();
+        behind(emit, last_around(body, &reads).unwrap_or(last))?;
+        here.iter().for_each(|ring| ring.fence_reads(emit));
+        behind(emit, last)?;
         match made_for(last).filter(|_| inside.len() == 1) {
             // Into the registers that the products of the round before read. What it is made of is computed under them.
             Some(map) => {
@@ -191,13 +193,20 @@ pub(super) fn role<'c>(
             .iter()
             .flat_map(|copy| copy.takers(ring.beside))
             .collect();
+        let no_reader = || SemError::Illegal("no product reads a ring".into());
+        // Under the products, where they are waited for.
+        let reads: Vec<IrOp<'c>> = ring.reads().chain(takers.iter().copied()).collect();
+        behind(emit, last_around(ring.block, &reads).ok_or_else(no_reader)?)?;
+        ring.fence_reads(emit);
         let waits = takers
             .iter()
             .filter_map(|dot| waited.get(&operation_key(*dot)));
         let takers: Vec<IrOp<'c>> = waits.chain(&takers).copied().collect();
         let last = last_around(ring.block, &takers);
-        let mut last = last.ok_or_else(|| SemError::Illegal("no product reads a ring".into()))?;
-        while let Some(wait) = next_operation(last).filter(|op| NvvmOp::WgmmaWaitGroup.is(*op)) {
+        let mut last = last.ok_or_else(no_reader)?;
+        let waits = [NvvmOp::WgmmaWaitGroup, NvvmOp::FenceProxy];
+        let waits = |op: &IrOp| waits.iter().any(|wait| wait.is(*op));
+        while let Some(wait) = next_operation(last).filter(waits) {
             last = wait;
         }
         behind(emit, last)?;

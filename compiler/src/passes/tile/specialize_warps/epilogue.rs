@@ -217,7 +217,12 @@ impl<'c> PiecewiseLoad<'c> {
         let index = self.index(emit, ring, lies, *place);
         let [view, _] = self.view(place.0)?;
         let piece = read_piece(emit, &self.of.by.sums, self.copy.as_ref(), [view, index]);
-        Ok((piece, at + 1 == step.len()))
+        let is_last = at + 1 == step.len();
+        if is_last {
+            // A copy that takes the stage next would overtake what still reads it.
+            emit.fence_for_async_proxy();
+        }
+        Ok((piece, is_last))
     }
 
     /// Releases the oldest stage, which all threads have read.

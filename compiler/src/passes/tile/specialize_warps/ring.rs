@@ -582,7 +582,20 @@ impl<'c> Ring<'c> {
         Ok(())
     }
 
-    /// Releases a stage: the first thread of each warpgroup says that its products have read it, or that of each warp that its threads
+    /// What reads its stages.
+    pub fn reads(&self) -> impl Iterator<Item = IrOp<'c>> {
+        self.copies.iter().flat_map(|copy| &copy.reads).copied()
+    }
+
+    /// Behind what threads have read of a stage: a copy by a tensor map that takes it next would overtake loads on their way, which no
+    /// `mbarrier` keeps it from.
+    pub fn fence_reads(&self, emit: &Emit<'c>) {
+        if self.by_warps && self.by_maps().next().is_some() {
+            emit.fence_for_async_proxy();
+        }
+    }
+
+    /// Releases a stage, behind [`Ring::fence_reads`]: the first thread of each warpgroup says that its products have read it, or that of each warp that its threads
     /// have, too; or as many as there are blocks that fill it, each to one of these.
     pub fn release(
         &self,
@@ -614,7 +627,7 @@ impl<'c> Ring<'c> {
         })
     }
 
-    /// Releases the oldest stage that is held.
+    /// Releases the oldest stage that is held, as [`Ring::release`] does.
     pub fn release_oldest(&self, emit: &mut Emit<'c>, leads: IrValue<'c>) -> Result<(), SemError> {
         let Some(oldest) = self.barriers()?.oldest else {
             return Ok(());

@@ -512,6 +512,13 @@ impl Access<'_> {
     }
 
     #[inline]
+    fn is_read_before(&self, earlier: &Mark) -> bool {
+        let place = (self.space, self.address);
+        self.clocks
+            .is_read_before(earlier, &self.mark, place, self.thread)
+    }
+
+    #[inline]
     fn races_with(&self, earlier: &Mark) -> bool {
         earlier.lanes != 0
             && !self.clocks.are_morally_strong(earlier, &self.mark)
@@ -562,7 +569,7 @@ impl Access<'_> {
         let races = |read: &Mark| {
             read.lanes != 0
                 && !self.clocks.are_morally_strong(read, &self.mark)
-                && !self.clocks.is_read_before(read, self.thread)
+                && !self.is_read_before(read)
         };
         if let Some(read) = cell.find_read(lists, races) {
             return Some((self.unordered_part(read), true));

@@ -30,6 +30,20 @@ pub(in super::super) struct Waits<'a, 'c> {
     pub leads: IrValue<'c>,
 }
 
+impl<'c> Waits<'_, 'c> {
+    /// Releases a stage of a ring.
+    fn release(
+        &self,
+        emit: &mut Emit<'c>,
+        ring: usize,
+        stage: IrValue<'c>,
+    ) -> Result<(), SemError> {
+        let ring = &self.rings[ring];
+        ring.fence_reads(emit);
+        ring.release(emit, stage, self.leads)
+    }
+}
+
 /// What the operations of the body are to the new loop.
 struct Parts<'c> {
     /// The first products with what they take.
@@ -212,7 +226,7 @@ impl<'c> Rewrite<'_, 'c> {
         copied(self.emit, &parts.product, &mut known);
         wait_for_products(self.emit, 0);
         let stage = current(&known, self.waits.stages[chain.last_ring]);
-        self.waits.rings[chain.last_ring].release(self.emit, stage, self.waits.leads)?;
+        self.waits.release(self.emit, chain.last_ring, stage)?;
         let done = known[&value_key(result_of(chain.last, 0))];
         let results = (0..self.initial.len()).map(|index| match index == chain.slot {
             true => done,
@@ -266,7 +280,8 @@ impl<'c> Rewrite<'_, 'c> {
         self.emit.before(late);
         wait_for_products(self.emit, 0);
         let last = self.chain.last_ring;
-        self.waits.rings[last].release(self.emit, self.waits.stages[last], self.waits.leads)?;
+        self.waits
+            .release(self.emit, last, self.waits.stages[last])?;
         self.emit.before(end);
         let yielded = yielded.into_iter();
         let yielded = yielded.map(|value| if value == argument { own } else { value });
@@ -329,8 +344,7 @@ impl<'c> Rewrite<'_, 'c> {
     /// Releases what the first products have read: of each ring of the kernel this stage.
     fn release(&mut self, stages: &[IrValue<'c>]) -> Result<(), SemError> {
         let mut own = self.chain.rings.iter();
-        let Waits { rings, leads, .. } = self.waits;
-        own.try_for_each(|ring| rings[*ring].release(self.emit, stages[*ring], leads))
+        own.try_for_each(|ring| self.waits.release(self.emit, *ring, stages[*ring]))
     }
 }
 

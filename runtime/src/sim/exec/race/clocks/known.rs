@@ -68,6 +68,24 @@ pub(super) struct Maps {
     pub(super) acquired: BTreeMap<u64, View>,
 }
 
+/// What a thread knows of, as far as this is of reads.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Reads {
+    pub(super) view: View,
+    /// What of that went through a proxy fence for shared memory.
+    pub(super) crossed: View,
+}
+
+impl Reads {
+    /// Learns what another thread knows of.
+    pub(super) fn learn(&mut self, known: &Known) {
+        self.view.join(&known.view);
+        if let Some(crossed) = &known.crossed[1] {
+            self.crossed.join(crossed);
+        }
+    }
+}
+
 /// What a thread knows of.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::sim::exec) struct Known {
@@ -77,7 +95,7 @@ pub(in crate::sim::exec) struct Known {
     /// Of edits of tensor maps, where there were any.
     pub(super) maps: Option<Box<Maps>>,
     /// What arrivals from other CTAs told whose scope does not reach so far: enough to write over what was read.
-    pub(super) reads: Option<Box<View>>,
+    pub(super) reads: Option<Box<Reads>>,
     /// The CTAs of the cluster that are known to run, a bit each.
     pub(super) met: u32,
 }
@@ -97,7 +115,9 @@ impl Known {
         self.view.join(&other.view);
         self.met |= other.met;
         if let Some(reads) = &other.reads {
-            self.reads.get_or_insert_default().join(reads);
+            let own = self.reads.get_or_insert_default();
+            own.view.join(&reads.view);
+            own.crossed.join(&reads.crossed);
         }
         for (crossed, other) in self.crossed.iter_mut().zip(&other.crossed) {
             if let Some(other) = other {

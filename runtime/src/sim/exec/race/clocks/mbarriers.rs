@@ -47,7 +47,7 @@ impl Arrived {
         }
         for (narrow, is_narrow) in [(cta, true), (cluster, !reaches)] {
             if is_narrow && narrow.met != 0 {
-                known.reads.get_or_insert_default().join(&narrow.view);
+                known.reads.get_or_insert_default().learn(narrow);
             }
         }
     }

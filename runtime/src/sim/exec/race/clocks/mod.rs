@@ -27,7 +27,7 @@ use std::rc::Rc;
 use barriers::CtaClocks;
 use fences::Published;
 pub(in crate::sim::exec) use known::Known;
-use known::View;
+use known::{Reads, View};
 use mbarriers::Phases;
 
 use super::shadow::{BY_BARRIER, Mark};
@@ -256,7 +256,7 @@ impl Clocks {
             // What has arrived is there for the whole cluster, whichever proxy uses it; who tells of it may have a narrower scope.
             let told = known.reads.as_ref();
             return self.is_phase_known(mark, &known.view)
-                || told.is_some_and(|told| self.is_phase_known(mark, told));
+                || told.is_some_and(|told| self.is_phase_known(mark, &told.view));
         }
         if mark.is_of_another_proxy(next) {
             let crossed = match (next.proxy(), space) {
@@ -284,19 +284,34 @@ impl Clocks {
         })
     }
 
-    /// Whether a read is ordered before a write that the thread makes now. A fence of the proxies is not asked for:
-    /// nothing is written that the other one could miss.
-    pub fn is_read_before(&self, mark: &Mark, thread: u32) -> bool {
-        if mark.cta == self.cta() && mark.clock <= self.floor[self.warp(mark.warp())] {
-            return true;
-        }
-        let thread = self.thread(thread);
-        let known = &self.known[thread];
-        self.is_known(mark, &known.view, Some(thread))
-            || known
-                .reads
-                .as_ref()
-                .is_some_and(|reads| self.is_known(mark, reads, None))
+    /// Whether a read is ordered before a write that the thread makes now.
+    ///
+    /// A load is not complete when its thread arrives at an `mbarrier`, and a bulk copy, or what another block stores, overtakes
+    /// it (`overtake.py` shows both). So where threads have read and a copy writes, a proxy fence lies between, and an arrival
+    /// at another block's barrier with a scope that does not reach there tells of loads behind such a fence alone. What a copy or
+    /// `wgmma` has read was waited for, which is enough.
+    pub fn is_read_before(
+        &self,
+        mark: &Mark,
+        next: &Mark,
+        place: (Space, u64),
+        thread: u32,
+    ) -> bool {
+        let known = &self.known[self.thread(thread)];
+        let by_thread = mark.proxy() == Proxy::Generic;
+        let is_ordered = match by_thread && next.proxy() == Proxy::Async {
+            true => self.is_before(mark, next, place, thread),
+            false => {
+                let warp = self.warp(mark.warp());
+                mark.cta == self.cta() && mark.clock <= self.floor[warp]
+                    || self.is_known(mark, &known.view, Some(self.thread(thread)))
+            }
+        };
+        let is_told = |told: &Reads| match by_thread {
+            true => self.is_before_across(mark, &told.crossed),
+            false => self.is_known(mark, &told.view, None),
+        };
+        is_ordered || known.reads.as_deref().is_some_and(is_told)
     }
 
     /// Whether an access is in a view, as that of a thread, who knows of itself.
