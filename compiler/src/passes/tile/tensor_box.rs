@@ -10,7 +10,7 @@ use super::smem_tile;
 use super::twins;
 use super::types::view_of;
 use super::windows::WindowsBox;
-use crate::passes::ir_utils::{blocks, defining_op, hints_of};
+use crate::passes::ir_utils::{blocks, defining_op, hints_of, is_zero};
 use crate::passes::say_left_out;
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
 use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
@@ -445,6 +445,11 @@ impl<'c> TensorBox<'c> {
                     let message = "a place of a view in units, in a tensor";
                     return Err(SemError::Illegal(message.into()));
                 }
+                // A mode that is known to have one tile has no other: behind it begins what is counted in elements.
+                Begin::Tiles(at) | Begin::At(at) if self.has_one_tile(mode) && !is_zero(*at) => {
+                    let begin = elements_of_tile(ir, value(axis, *at), self.tile[mode])?;
+                    (Int::ZERO, Some(begin))
+                }
                 Begin::Tiles(at) | Begin::At(at) => {
                     counted.push(in_word(*at)?);
                     (vars.fresh(Width::I32, 1), None)
@@ -478,6 +483,15 @@ impl<'c> TensorBox<'c> {
         cute(ir, CuteOp::LocalTile, &[identity, tile, coord], &plain)
     }
 
+    /// Whether a mode of the tensor is known to be no longer than the tile.
+    fn has_one_tile(&self, mode: usize) -> bool {
+        let extent = || {
+            let mode = view_of(self.tensor)?.layout.inner().mode(mode)?;
+            mode.size().as_static()
+        };
+        extent().is_some_and(|extent| extent <= self.tile[mode])
+    }
+
     /// [`TensorBox::coordinates`] of a view that the map is of: the first tile of one moved by elements, since no value of the kernel has all modes of
     /// the view.
     fn coordinates_in_view(
@@ -492,13 +506,7 @@ impl<'c> TensorBox<'c> {
         for (mode, begin) in self.begin.iter().enumerate() {
             let axis = self.axes.iter().position(|modes| modes.contains(&mode));
             operands.push(match begin {
-                Begin::Tiles(at) => {
-                    let (at, length) = (number(ir, value(axis, *at))?, self.tile[mode]);
-                    let at = narrowed(ir, at);
-                    let word = at.r#type();
-                    let begin = [at, ir.constant_of(length, word)];
-                    multiple(ir, ir.value(ArithOp::Muli, &begin, &[], word), length)?
-                }
+                Begin::Tiles(at) => elements_of_tile(ir, value(axis, *at), self.tile[mode])?,
                 Begin::Elements(at) | Begin::At(at) => in_word(ir, value(axis, *at))?,
                 Begin::Units(at, unit) => {
                     let at = number(ir, value(axis, *at))?;
@@ -511,6 +519,18 @@ impl<'c> TensorBox<'c> {
         }
         cute(ir, CuteOp::DomainOffset, &operands, &Attrs::default())
     }
+}
+
+/// The element at which the tile of a number begins, of so many elements each.
+fn elements_of_tile<'c>(
+    ir: &OpBuilder<'c>,
+    at: IrValue<'c>,
+    length: i64,
+) -> Result<IrValue<'c>, SemError> {
+    let at = narrowed(ir, number(ir, at)?);
+    let word = at.r#type();
+    let begin = [at, ir.constant_of(length, word)];
+    multiple(ir, ir.value(ArithOp::Muli, &begin, &[], word), length)
 }
 
 /// Which part of the columns a piece of so many is, as [`TensorBox::coordinates_of_part`] takes it, where there are several.
