@@ -101,18 +101,19 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (span, elem) = (call.span, tile.elem);
         let at = self.places_of(call, 1, tile.shape.len())?;
         let shape = self.common_shape(&at, span)?;
-        let mut operands = vec![tile.ir];
+        let (mut operands, mut all) = (vec![tile.ir], Vec::new());
         for (at, at_span) in &at {
-            operands.push(self.as_tile(at, (Elem::I32, &shape), *at_span)?.ir);
+            let at = self.as_tile(at, (Elem::I32, &shape), *at_span)?;
+            operands.push(at.ir);
+            all.push((Value::Tile(at), *at_span));
         }
         let gathered = self.tile_op(TileOp::Gather, &operands, &[], (elem, &shape), span)?;
+        all.push((Value::Tile(gathered), span));
         let fill = match call.named("fill") {
             Some(arg) => arg.value.clone(),
             None if elem == Elem::I1 => Value::Bool(false),
             None => Value::Int(0),
         };
-        let mut all = at;
-        all.push((Value::Tile(gathered), span));
         let extents = tile.shape.into_iter().map(Value::Int);
         // Outside of the tile it has any element.
         self.map_tiles(all, span, |this, mut at| {
