@@ -138,10 +138,11 @@ def Tile_ScanOp : Tile_CombiningOp<"scan"> {
   let arguments = (ins Variadic<Tile_Tile>:$inputs, I32Attr:$axis, UnitAttr:$reverse, OptionalAttr<ArrayAttr>:$exclusive);
 }
 def Tile_GatherOp : Tile_Op<"gather", [Pure]> {
-  let summary = "The elements of a tile at indices, of which the first axis is the fastest; all lie in the tile";
-  let arguments = (ins Tile_Tile:$input, Tile_Tile:$index);
+  let summary = "The elements of a tile at coordinates; at those outside of the tile any element of it";
+  let description = "Each axis of the tile has a tile of coordinates.";
+  let arguments = (ins Tile_Tile:$input, Variadic<Tile_Tile>:$at);
   let results = (outs Tile_Tile:$result);
-  let assemblyFormat = "$input `,` $index attr-dict `:` type($input) `,` type($index) `->` type($result)";
+  let assemblyFormat = "$input `[` $at `]` attr-dict `:` type($input) `,` type($at) `->` type($result)";
 }
 def Tile_ScatterOp : Tile_Op<"scatter", [MemoryEffects<[MemWrite]>]> {
   let summary = "Writes each element of a tile to its place in a view in global memory, or updates it by `atomic`; nothing outside";

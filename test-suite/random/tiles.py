@@ -172,6 +172,32 @@ class Program:
         self.define(shape, f"part({x.name}, {shape}, {at})", x.at(f"i + {at[0]}", f"j + {at[1]}"))
         return True
 
+    def gathered(self):
+        """Elements of a tile at coordinates that follow those of the result, as they are, moved, turned, divided or none, and something else outside."""
+        x = self.pick()
+        shape = x.shape if self.rng.random() < 0.4 else (self.extent(), self.extent())
+        places, iotas = [], [f"iota({shape[0]}, 1)", f"iota(1, {shape[1]})"]
+        order = self.rng.choice([(0, 1), (0, 1), (0, 1), (1, 0), (0, 0), (1, 1)])
+        for extent, along in zip(x.shape, order):
+            iota, index = iotas[along], "ij"[along]
+            by = self.rng.choice([0, 0, 1, -1, 2, -2, 4, -4, 8, -8])
+            text = self.rng.choice(["({0} + {1})"] * 4 + ["({2} - {0})", "({0} / 2 + {1})", "({0} % {3})", "({0} / {3} * {3} + {0} % 4)"])
+            whole = self.rng.choice([4, 8, 16])
+            places.append([text.format(what, by, extent - 1, whole) for what in (iota, index)])
+        (row, i), (column, j) = places
+        if order[0] == order[1]:
+            # The other axis is repeated.
+            row = f"({row} + 0 * {iotas[1 - order[0]]})"
+        fill = self.rng.choice([0, 0, 2])
+        rows, columns = x.shape
+        to = self.rng.choice(["f32", "f32", "f16", "bf16"])
+        kernel = f"gather({x.name if to == 'f32' else f'{to}({x.name})'}, ({row}, {column}), fill = {fill}.0)"
+        inside = f"{i} >= 0 && {i} < {rows} && {j} >= 0 && {j} < {columns}"
+        # The remainders keep the indices from saying how far they run.
+        element = x.at(f"({i} + {64 * rows}) % {rows}", f"({j} + {64 * columns}) % {columns}")
+        self.define(shape, kernel if to == "f32" else f"f32({kernel})", f"(if {inside} {{ {element} }} else {{ {fill}.0 }})")
+        return True
+
     def together(self):
         """Two tiles side by side along an axis, or in turn."""
         x = self.pick(lambda shape: max(shape) <= 64)
@@ -425,7 +451,7 @@ def tiles(rng, name):
     program = Program(rng, name)
     program.load()
     steps = [program.load, program.constant, program.unary, program.binary, program.reduce, program.transpose,
-             program.broadcast, program.apart, program.together, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
+             program.broadcast, program.apart, program.together, program.gathered, program.gathered, program.dot, program.dot, program.product, program.loop, program.branch, program.window, program.window,
              program.sliding, program.nested, program.nest, program.read_back]
     for _ in range(rng.randint(3, 9)):
         while not rng.choice(steps)():

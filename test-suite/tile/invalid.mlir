@@ -358,9 +358,33 @@ func.func @scan_exclusive(%a: tensor<16x8xf32>) {
 
 // -----
 
-func.func @gather_index(%a: tensor<16x8xf32>, %i: tensor<4xi64>) {
-  // expected-error@+1 {{expects i32 as the element type of the index, but got i64}}
-  %0 = tile.gather %a, %i : tensor<16x8xf32>, tensor<4xi64> -> tensor<4xf32>
+func.func @gather_element(%a: tensor<16xf32>, %i: tensor<4xi64>) {
+  // expected-error@+1 {{expects i32 as the element type of coordinates, but got i64}}
+  %0 = tile.gather %a[%i] : tensor<16xf32>, tensor<4xi64> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_rank(%a: tensor<16x8xf32>, %i: tensor<4xi32>) {
+  // expected-error@+1 {{expects coordinates for each of 2 axes, but got 1}}
+  %0 = tile.gather %a[%i] : tensor<16x8xf32>, tensor<4xi32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_shape(%a: tensor<16xf32>, %i: tensor<4xi32>) {
+  // expected-error@+1 {{expects [8] as the shape of coordinates, but got [4]}}
+  %0 = tile.gather %a[%i] : tensor<16xf32>, tensor<4xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_layout(%a: tensor<32xf32>, %i: tensor<32xi32, #tile.tv<"(32,1):(1,0)">>) {
+  // expected-error@+1 {{expects coordinates spread as the result is}}
+  %0 = tile.gather %a[%i] : tensor<32xf32>, tensor<32xi32, #tile.tv<"(32,1):(1,0)">> -> tensor<32xf32, #tile.tv<"(16,2):(2,1)">>
   return
 }
 

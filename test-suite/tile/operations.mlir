@@ -72,8 +72,8 @@ gpu.module @kernels {
       %sum = arith.addf %e, %f : f32
       tile.yield %sum : f32
     } {axis = 0 : i32, exclusive = [0.0 : f32], reverse} : (tensor<16x32xf32>) -> tensor<16x32xf32>
-    // CHECK: tile.gather %{{.*}}, %{{.*}} : tensor<16x1xf32>, tensor<16x32xi32> -> tensor<16x32xf32>
-    %moved = tile.gather %top, %at : tensor<16x1xf32>, tensor<16x32xi32> -> tensor<16x32xf32>
+    // CHECK: tile.gather %{{.*}}[%{{.*}}, %{{.*}}] : tensor<16x1xf32>, tensor<16x32xi32>, tensor<16x32xi32> -> tensor<16x32xf32>
+    %moved = tile.gather %top[%at, %at] : tensor<16x1xf32>, tensor<16x32xi32>, tensor<16x32xi32> -> tensor<16x32xf32>
     // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] {atomic = "add"} : tensor<16x32xbf16>, !cute.memref<{{.*}}>, tensor<16x32xi32>, tensor<16x32xi32>
     tile.scatter %y, %x[%at, %at] {atomic = "add"} : tensor<16x32xbf16>, !view, tensor<16x32xi32>, tensor<16x32xi32>
     // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<32x16xbf16>, !cute.memref<{{.*}}>, i32, i32

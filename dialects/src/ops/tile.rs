@@ -29,7 +29,7 @@ operations! {
         Fold = "fold",
         /// Combines each element with those before it along an axis.
         Scan = "scan",
-        /// The elements of a tile at indices.
+        /// The elements of a tile at coordinates.
         Gather = "gather",
         /// Writes each element of a tile to its place in a view.
         Scatter = "scatter",
@@ -107,8 +107,8 @@ accessors! {
         operands inputs 0 0;
         attribute axis; attribute reverse; attribute exclusive;
     }
-    /// The elements of a tile at indices.
-    Gather is TileOp::Gather, 2 operands { operand input 0; operand index 1; }
+    /// The elements of a tile at coordinates.
+    Gather is TileOp::Gather, 2 operands { operand input 0; operands at 1 0; }
     /// Elements that are written each to its place in a view.
     Scatter is TileOp::Scatter, 3 operands {
         operand value 0; operand view 1; operands at 2 0;

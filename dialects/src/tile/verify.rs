@@ -160,33 +160,15 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         }
         TileOp::Fold | TileOp::Scan => combining(op, kind),
         TileOp::Gather => {
-            let (input, index, result) = (tile(op, 0)?, tile(op, 1)?, tile_of(result(op)?)?);
+            let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
-            same("the element type of the index", Elem::I32, index.elem)?;
-            same_list("the shape of the result", &index.shape, &result.shape)?;
-            match index.layout == result.layout {
-                true => Ok(()),
-                false => Err("expects a result spread as the index is".into()),
-            }
+            coordinates(op, (1, input.shape.len()), &result, "the result")
         }
         TileOp::Scatter => {
             let value = tile(op, 0)?;
             let view = view(op, 1, Space::Gmem)?;
             same("the element type of the view", view.ptr.elem, value.elem)?;
-            let (rank, found) = (view.layout.rank(), op.operand_count() - 2);
-            if rank != found {
-                return Err(format!(
-                    "expects coordinates for each of {rank} axes, but got {found}"
-                ));
-            }
-            for axis in 0..rank {
-                let at = tile(op, 2 + axis)?;
-                same("the element type of coordinates", Elem::I32, at.elem)?;
-                same_list("the shape of coordinates", &value.shape, &at.shape)?;
-                if at.layout != value.layout {
-                    return Err("expects coordinates spread as the value is".into());
-                }
-            }
+            coordinates(op, (2, view.layout.rank()), &value, "the value")?;
             match op.attribute("atomic") {
                 Ok(kind) => AtomicKind::updates(kind.to_string().trim_matches('"'), value.elem)
                     .map_err(|error| error.to_string()),
@@ -535,6 +517,30 @@ fn on_view<'c: 'a, 'a>(
         }
     }
     place::check(op, first, &by_element)
+}
+
+/// The tiles of coordinates from an operand on, one for each of so many axes: of the shape of a tile, and spread as it is.
+fn coordinates<'c: 'a, 'a>(
+    op: &impl OperationLike<'c, 'a>,
+    (first, rank): (usize, usize),
+    of: &TileType,
+    what: &str,
+) -> Result<(), String> {
+    let found = op.operand_count() - first;
+    if rank != found {
+        return Err(format!(
+            "expects coordinates for each of {rank} axes, but got {found}"
+        ));
+    }
+    for axis in 0..rank {
+        let at = tile(op, first + axis)?;
+        same("the element type of coordinates", Elem::I32, at.elem)?;
+        same_list("the shape of coordinates", &of.shape, &at.shape)?;
+        if at.layout != of.layout {
+            return Err(format!("expects coordinates spread as {what} is"));
+        }
+    }
+    Ok(())
 }
 
 /// The shape of a stage as an operation has it, that of the transpose where it says so.

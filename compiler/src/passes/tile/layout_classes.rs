@@ -99,10 +99,9 @@ impl<'c> LayoutClasses<'c> {
                 }
             }
             KnownOp::Tile(TileOp::Gather) => {
-                self.join(
-                    tile::Gather::of(op).map(tile::Gather::index),
-                    Some(result_of(op, 0)),
-                );
+                for at in tile::Gather::of(op).map_or_else(Vec::new, tile::Gather::at) {
+                    self.join(Some(result_of(op, 0)), Some(at));
+                }
             }
             KnownOp::Tile(TileOp::Scatter) => {
                 let scatter = tile::Scatter::of(op);

@@ -1,6 +1,7 @@
 //! A reshaped tile, or a part of one, that threads cannot keep as they hold it: what `tile-assign-layouts` makes of its `tile.reshape` or `tile.slice`.
+use super::gathers::Vectors;
 use super::types::{Failed, offsets_of, tile_of};
-use crate::passes::ir_utils::replace_all_uses;
+use crate::passes::ir_utils::{defining_op, replace_all_uses};
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block, result_of,
 };
@@ -35,51 +36,53 @@ pub(super) fn reshape_by_gather<'c>(
             ir.value(TileOp::Iota, &[], &attrs, places)
         })
         .collect();
-    let arguments = vec![(word, ir.location); along.len()];
-    let (region, block) = region_with_block(&arguments);
-    let inside = {
-        let mut ir = OpBuilder::new(context, Insertion::End(block));
-        ir.location = op.location();
-        ir
-    };
-    let binary = |op: ArithOp, one, by: i64| {
-        let by = inside.constant(by, "i32");
-        inside.value(op, &[one, by], &[], word)
-    };
-    let add = |one, other| inside.value(ArithOp::Addi, &[one, other], &[], word);
-    // The index of an element in the tile, of which the first axis is the fastest.
-    let mut index = inside.constant(0, "i32");
-    if let Some(offsets) = offsets {
-        for (axis, offset) in offsets.into_iter().enumerate() {
+    // The coordinate along an axis of the tile.
+    let coordinate = |ir: &mut OpBuilder<'c>, axis: usize| {
+        let arguments = vec![(word, ir.location); along.len()];
+        let (region, block) = region_with_block(&arguments);
+        let inside = {
+            let mut ir = OpBuilder::new(context, Insertion::End(block));
+            ir.location = op.location();
+            ir
+        };
+        let binary = |op: ArithOp, one, by: i64| {
+            let by = inside.constant(by, "i32");
+            inside.value(op, &[one, by], &[], word)
+        };
+        let at = if let Some(offsets) = &offsets {
             let at = axes.iter().position(|of| *of == axis);
             let at = at.map_or_else(|| inside.constant(0, "i32"), |at| argument_of(block, at));
-            let at = binary(ArithOp::Addi, at, offset);
-            let stride = from.shape[..axis].iter().product();
-            index = add(index, binary(ArithOp::Muli, at, stride));
-        }
-    } else {
-        // By its number, the last axis the fastest.
-        let mut number = inside.constant(0, "i32");
-        for (at, axis) in axes.iter().enumerate() {
-            let weight = to.shape[axis + 1..].iter().product();
-            number = add(
-                number,
-                binary(ArithOp::Muli, argument_of(block, at), weight),
-            );
-        }
-        for axis in (0..from.shape.len()).filter(|axis| from.shape[*axis] > 1) {
+            binary(ArithOp::Addi, at, offsets[axis])
+        } else if from.shape[axis] == 1 {
+            inside.constant(0, "i32")
+        } else {
+            // By its number, the last axis the fastest.
+            let mut number = inside.constant(0, "i32");
+            for (at, axis) in axes.iter().enumerate() {
+                let weight = to.shape[axis + 1..].iter().product();
+                let part = binary(ArithOp::Muli, argument_of(block, at), weight);
+                number = inside.value(ArithOp::Addi, &[number, part], &[], word);
+            }
             let weight = from.shape[axis + 1..].iter().product();
             let at = binary(ArithOp::Divui, number, weight);
-            let at = binary(ArithOp::Remui, at, from.shape[axis]);
-            let stride = from.shape[..axis].iter().product();
-            index = add(index, binary(ArithOp::Muli, at, stride));
-        }
+            binary(ArithOp::Remui, at, from.shape[axis])
+        };
+        inside.op(TileOp::Yield, &[at], &[], &[]);
+        let map = ir.op_with_regions(TileOp::Map, &along, &[], &[places], vec![region]);
+        result_of(map, 0)
+    };
+    let mut operands = vec![input];
+    for axis in 0..from.shape.len() {
+        operands.push(coordinate(&mut ir, axis));
     }
-    inside.op(TileOp::Yield, &[index], &[], &[]);
-    let map = ir.op_with_regions(TileOp::Map, &along, &[], &[places], vec![region]);
-    let operands = [input, result_of(map, 0)];
     let ty = result.r#type();
     let gathered = ir.value(TileOp::Gather, &operands, &[], ty);
+    if let (Some(gather), Some(layout)) = (defining_op(gathered), &to.layout) {
+        let neighbours = |axis| layout.neighbours(&to.shape, axis).unwrap_or(1);
+        if let Some(vectors) = Vectors::of_tile(gather, neighbours) {
+            vectors.say(gather, &ir);
+        }
+    }
     replace_all_uses(result, gathered);
     Ok(())
 }

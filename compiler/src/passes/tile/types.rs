@@ -221,6 +221,14 @@ pub(super) fn operand_layout(
     Ok(layout)
 }
 
+/// Shared memory and the shuffles of lanes have bytes: a bool goes as one.
+pub(super) fn carried(elem: Elem) -> Elem {
+    match elem {
+        Elem::I1 => Elem::I8,
+        elem => elem,
+    }
+}
+
 /// How threads access a buffer, `bits` of neighbours along an axis at once.
 pub(super) fn vector_access(
     what: &str,

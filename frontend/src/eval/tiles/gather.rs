@@ -100,46 +100,28 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let (span, elem) = (call.span, tile.elem);
         let at = self.places_of(call, 1, tile.shape.len())?;
-        let extents = tile.shape.clone();
-        // The index of an element, the first axis the fastest; -1 outside.
-        let index = self.map_tiles(at, span, |this, at| {
-            let extents = extents.into_iter().map(Value::Int);
-            let along: Vec<Along> = at.into_iter().zip(extents).collect();
-            let inside = this.inside_of(&along, span)?;
-            let (mut index, mut stride) = (Value::Int(0), 1);
-            for (at, extent) in &along {
-                let by = (Value::Int(stride), span);
-                let part = this.binary(BinaryOp::Mul, (at.clone(), span), by, span)?;
-                index = this.binary(BinaryOp::Add, (index, span), (part, span), span)?;
-                if let Value::Int(extent) = extent {
-                    stride *= extent;
-                }
-            }
-            this.pick(inside, (&index, &Value::Int(-1)), Elem::I32, span)
-        })?;
-        let of = |this: &mut Self, op: BinaryOp, index: Value<'c, 'a>| {
-            this.binary(op, (index, span), (Value::Int(0), span), span)
-        };
-        let legal = self.map_tiles(vec![(index.clone(), span)], span, |this, mut at| {
-            let at = at.remove(0);
-            let inside = of(this, BinaryOp::Ge, at.clone())?;
-            this.pick(inside, (&at, &Value::Int(0)), Elem::I32, span)
-        })?;
-        let (Value::Tile(index), Value::Tile(legal)) = (index, legal) else {
-            return Err(Stop::Reported);
-        };
-        let operands = [tile.ir, legal.ir];
-        let shape = legal.shape.clone();
+        let shape = self.common_shape(&at, span)?;
+        let (mut operands, mut all) = (vec![tile.ir], Vec::new());
+        for (at, at_span) in &at {
+            let at = self.as_tile(at, (Elem::I32, &shape), *at_span)?;
+            operands.push(at.ir);
+            all.push((Value::Tile(at), *at_span));
+        }
         let gathered = self.tile_op(TileOp::Gather, &operands, &[], (elem, &shape), span)?;
+        all.push((Value::Tile(gathered), span));
         let fill = match call.named("fill") {
             Some(arg) => arg.value.clone(),
             None if elem == Elem::I1 => Value::Bool(false),
             None => Value::Int(0),
         };
-        let both = vec![(Value::Tile(index), span), (Value::Tile(gathered), span)];
-        self.map_tiles(both, span, |this, mut both| {
-            let (element, index) = (both.remove(1), both.remove(0));
-            let inside = of(this, BinaryOp::Ge, index)?;
+        let extents = tile.shape.into_iter().map(Value::Int);
+        // Outside of the tile it has any element.
+        self.map_tiles(all, span, |this, mut at| {
+            let Some(element) = at.pop() else {
+                return Err(Stop::Reported);
+            };
+            let along: Vec<Along> = at.into_iter().zip(extents).collect();
+            let inside = this.inside_of(&along, span)?;
             this.pick(inside, (&element, &fill), elem, span)
         })
     }

@@ -352,7 +352,7 @@ impl<'c> Assignment<'c> {
                         }
                     }
                 }
-                Some(TileOp::Map | TileOp::Scatter) => {
+                Some(TileOp::Map | TileOp::Scatter | TileOp::Gather) => {
                     let scatter = tile::Scatter::of(*op);
                     let value = scatter.map_or_else(|| result_of(*op, 0), tile::Scatter::value);
                     let tile = tile_of(*op, value)?;
@@ -362,6 +362,7 @@ impl<'c> Assignment<'c> {
                     };
                     let vectors = match scatter {
                         Some(_) => Vectors::scattered(*op, &self.target, neighbours),
+                        None if TileOp::Gather.is(*op) => Vectors::of_tile(*op, neighbours),
                         None => Vectors::in_registers(*op, neighbours),
                     };
                     if let Some(vectors) = vectors {

@@ -6,14 +6,15 @@
 //! (`places.rs`): maps, coordinates and tiles that are loaded, element by element. `vector.rs` copies one.
 //!
 //! Where no warps are there for that alone, all threads of a block copy such vectors ([`Vectors`]), each those of its elements; what goes to no product
-//! they read into registers.
+//! they read into registers. What is gathered from a tile they read as vectors from shared memory (`of_tile.rs`).
 mod along;
+mod of_tile;
 mod places;
 mod vector;
 
 use super::issuable::read_only;
 use super::promises;
-use super::types::{tile_of, update_of, view_of};
+use super::types::{carried, tile_of, update_of, view_of};
 use crate::passes::convert_cute_to_gpu::GUARD;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of, is_zero, operations, set_attribute};
 use along::{Along, Neighbours};
@@ -29,6 +30,7 @@ use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Tree};
 use melior::ir::{ValueLike, operation::OperationLike};
+pub(super) use of_tile::axes_followed;
 pub(super) use places::{Axis, Place, Places, before};
 pub(super) use vector::Vector;
 
@@ -36,7 +38,7 @@ pub(super) use vector::Vector;
 pub(super) const GATHERED: &str = "tile.gathered";
 
 /// The attribute of a map that threads read as vectors: along which axis of how many elements, and what divides the coordinate of the first along each mode
-/// of the tensor.
+/// of the tensor. So of a `tile.scatter`, and of a `tile.gather`, whose modes are the axes of the tile that it takes elements from.
 const IN_VECTORS: &str = "tile.vectors";
 
 /// Bytes that are copied at once.
@@ -340,7 +342,7 @@ impl Vectors {
         }
     }
 
-    /// Says of a map or a scatter that it is done so: later its tiles are no tiles any more.
+    /// Says of a map, a scatter or a gather that it is done so: later its tiles are no tiles any more.
     pub fn say(&self, op: IrOp, ir: &OpBuilder) {
         let of = [self.fast as i64, self.atom.src_values()];
         let all: Vec<i64> = of
@@ -358,10 +360,16 @@ impl Vectors {
         };
         let (modes, atom) = match tile::Scatter::of(op) {
             Some(scatter) => (scatter.at().len(), write_of(&scatter, elem, *count)?),
-            None => {
-                let element = element(op)?;
-                (element.at.len(), element.read(elem, *count))
-            }
+            None => match tile::Gather::of(op) {
+                Some(gather) => (
+                    gather.at().len(),
+                    UniversalCopy::of_elements(carried(elem), *count),
+                ),
+                None => {
+                    let element = element(op)?;
+                    (element.at.len(), element.read(elem, *count))
+                }
+            },
         };
         let legal = modes == divisors.len() && atom.verify().is_ok() && atom.src_values() > 1;
         legal.then_some(Vectors {

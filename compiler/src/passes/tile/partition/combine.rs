@@ -8,11 +8,12 @@
 use super::exchange::Among;
 use super::place::value_places;
 use super::reduce::in_groups;
-use super::scratch::{Scratch, Through, carried};
+use super::scratch::{Scratch, Through};
 use super::shuffle::{BUTTERFLY, INDEXED};
 use super::{Partition, Spread};
 use crate::passes::cmpi::LESS;
 use crate::passes::ir_utils::{blocks, clone, collect_nested, operations, present, set_operand};
+use crate::passes::tile::types::carried;
 use cutec_dialects::builder::{
     IrBlock, IrOp, IrValue, argument_of, array_elements, integer_value, operands_of, result_of,
     value_key,

@@ -102,9 +102,9 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
     {
         return Ok(Conversion::Parts(parts));
     }
-    let widths = [neighbours(from, fast)?, neighbours(to, fast)?];
+    let accesses = [(from, neighbours(from, fast)?), (to, neighbours(to, fast)?)];
     Ok(Conversion::Memory {
-        layout: buffer([from, to], fast, widths)?,
+        layout: buffer(&accesses, fast)?,
         of_warps: within_warps(from, &given, &wanted)?,
     })
 }
@@ -380,11 +380,28 @@ fn instructions(spread: &Spread, fast: usize) -> Result<usize, SemError> {
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-/// A buffer for elements that threads write as they have them, and read one by one about where they are to have them; and the axis along which
-/// its elements are neighbours: that of the fewest accesses, and of them the one along which lanes stand.
+/// How threads read elements of a tile that others have written: about where they lie in it, so many neighbours along an axis at once.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reader {
+    pub spread: Spread,
+    pub vector: Option<(usize, i64)>,
+}
+
+impl Reader {
+    /// Neighbours that it reads at once where elements lie along an axis.
+    fn width(&self, fast: usize) -> i64 {
+        match self.vector {
+            Some((axis, count)) if axis == fast => count,
+            _ => 1,
+        }
+    }
+}
+
+/// A buffer for elements that threads write as they have them, and others read; and the axis along which its elements are neighbours: that of the fewest
+/// accesses, and of them the one along which lanes stand.
 pub(super) fn buffer_of_elements(
     from: &Spread,
-    to: &Spread,
+    readers: &[Reader],
 ) -> Result<(AnyLayout, usize), SemError> {
     let shape = &from.tile.shape;
     let threads = from.layout.thread_modes(shape).map_err(SemError::Illegal)?;
@@ -392,26 +409,38 @@ pub(super) fn buffer_of_elements(
     let mut best = (usize::MAX, true, 0);
     for axis in 0..shape.len() {
         let across = lanes.is_some_and(|(along, _)| along != axis);
-        best = best.min((instructions(from, axis)?, across, axis));
+        let read = |reader: &Reader| {
+            let count = reader.spread.layout.values() / reader.width(axis);
+            usize::try_from(count).unwrap_or(usize::MAX)
+        };
+        let count = instructions(from, axis)? + readers.iter().map(read).sum::<usize>();
+        best = best.min((count, across, axis));
     }
     let (.., fast) = best;
-    // Of a result of another shape nothing is known.
-    let to = if to.tile.shape == *shape { to } else { from };
-    let layout = buffer([from, to], fast, [neighbours(from, fast)?, 1])?;
+    let of = |reader: &'_ Reader| {
+        let width = neighbours(&reader.spread, fast)?;
+        Ok::<_, SemError>(width.min(reader.width(fast)))
+    };
+    let written = (from, neighbours(from, fast)?);
+    let widths = readers.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+    let read = readers.iter().map(|reader| &reader.spread).zip(widths);
+    let accesses: Vec<(&Spread, i64)> = std::iter::once(written).chain(read).collect();
+    let layout = buffer(&accesses, fast);
+    // Where they lie along many axes there may be none that suits all.
+    let layout = layout.or_else(|_| buffer(&[written, (from, 1)], fast))?;
     Ok((layout, fast))
 }
 
-/// A layout of the buffer without bank conflicts, if there is one, that is written and read by so many neighbours at once.
-fn buffer(
-    [from, to]: [&Spread; 2],
-    fast: usize,
-    [mut written, mut read]: [i64; 2],
-) -> Result<AnyLayout, SemError> {
+/// A layout of the buffer without bank conflicts, if there is one, that is written first and then read, each by so many neighbours at once.
+fn buffer(accesses: &[(&Spread, i64)], fast: usize) -> Result<AnyLayout, SemError> {
+    let Some((from, _)) = accesses.first() else {
+        return Err(SemError::Illegal("expects a tile that is written".into()));
+    };
     let shape = &from.tile.shape;
     let (rows, columns) = match shape.as_slice() {
         [rows] => (*rows, 1),
         [rows, columns] => (*rows, *columns),
-        _ => return buffer_of_many([from, to], fast, [written, read]),
+        _ => return buffer_of_many(accesses, fast),
     };
     let tile = Tile {
         rows,
@@ -422,12 +451,18 @@ fn buffer(
             _ => Axis::Columns,
         },
     };
+    let mut widths: Vec<i64> = accesses.iter().map(|(_, width)| *width).collect();
     loop {
-        let accesses = [
-            access("the tile as it is", from, fast, written)?,
-            access("the tile as it is wanted", to, fast, read)?,
-        ];
-        match smem::legalize(tile, &accesses) {
+        let of = accesses.iter().zip(&widths).enumerate();
+        let of = of.map(|(number, ((spread, _), width))| {
+            let what = match number {
+                0 => "the tile as it is",
+                _ => "the tile as it is wanted",
+            };
+            access(what, spread, fast, *width)
+        });
+        let of = of.collect::<Result<Vec<_>, _>>()?;
+        match smem::legalize(tile, &of) {
             Ok(chosen) if shape.len() == 2 => return Ok(chosen.layout),
             Ok(chosen) => {
                 // Of a tile of one axis the other is of extent 1; the one that is left may be nested.
@@ -436,22 +471,24 @@ fn buffer(
                     .map_inner(|inner| Ok(Layout::concat(inner.mode(0))));
                 return first.map_err(|error| SemError::Illegal(error.to_string()));
             }
-            Err(error) if written == 1 && read == 1 => {
+            Err(error) if widths.iter().all(|width| *width == 1) => {
                 return Err(SemError::Illegal(error.to_string()));
             }
-            Err(_) => (written, read) = ((written / 2).max(1), (read / 2).max(1)),
+            Err(_) => widths
+                .iter_mut()
+                .for_each(|width| *width = (*width / 2).max(1)),
         }
     }
 }
 
 /// The same of more than two axes: all but the fast one are rows.
-fn buffer_of_many(
-    [from, to]: [&Spread; 2],
-    fast: usize,
-    widths: [i64; 2],
-) -> Result<AnyLayout, SemError> {
-    let of_rows = buffer([&in_rows(from, fast)?, &in_rows(to, fast)?], 1, widths)?;
-    let shape = &from.tile.shape;
+fn buffer_of_many(accesses: &[(&Spread, i64)], fast: usize) -> Result<AnyLayout, SemError> {
+    let matrices = accesses.iter().map(|(spread, _)| in_rows(spread, fast));
+    let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
+    let widths = accesses.iter().map(|(_, width)| *width);
+    let of_rows: Vec<(&Spread, i64)> = matrices.iter().zip(widths).collect();
+    let of_rows = buffer(&of_rows, 1)?;
+    let shape = &accesses[0].0.tile.shape;
     let of_mode = |mode: usize| {
         let missing = || SemError::Illegal(format!("{of_rows} is of no matrix"));
         of_rows.inner().mode(mode).ok_or_else(missing)

@@ -170,6 +170,8 @@ struct Partition<'c> {
     counted: HashMap<usize, Counted<'c>>,
     /// Loads that took the place of what was taken, part by part.
     begun: HashSet<usize>,
+    /// What tiles are gathered from, by the operation.
+    sources: HashMap<usize, gather::Source>,
     /// The tile that was written last to be gathered from.
     gathered: Option<gather::Gathered<'c>>,
 }
@@ -204,6 +206,11 @@ fn function_of<'c>(
     let threads = function_block_size(function).unwrap_or(1);
     let scatters = operations.iter().any(|op| TileOp::Scatter.is(*op));
     let exchanged = scatters.then(|| Scratch::bytes_of(&operations, (threads, 1)));
+    let mut sources = HashMap::new();
+    for op in operations.iter().filter(|op| TileOp::Gather.is(**op)) {
+        let source = gather::Source::of(*op).map_err(|error| (*op, of_semantics(&error)))?;
+        sources.insert(operation_key(*op), source);
+    }
     let mut partition = Partition {
         target: *target,
         ir: OpBuilder::new(context, Insertion::Before(entry)),
@@ -234,6 +241,7 @@ fn function_of<'c>(
         meets_again: false,
         counted: HashMap::new(),
         begun: HashSet::new(),
+        sources,
         gathered: None,
     };
     if pingpong::in_turn(function) > 1 {

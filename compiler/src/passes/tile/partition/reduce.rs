@@ -5,14 +5,14 @@
 use super::super::emits::Emits;
 use super::exchange::Among;
 use super::place::value_places;
-use super::scratch::{Scratch, Through, carried};
+use super::scratch::{Scratch, Through};
 use super::shuffle::BUTTERFLY;
 use super::summands::Summands;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{BELOW, NOT_EQUAL, cmpi};
 use crate::passes::ir_utils::present;
 use crate::passes::remark;
-use crate::passes::tile::types::is_of_each_thread;
+use crate::passes::tile::types::{carried, is_of_each_thread};
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};

@@ -2,13 +2,14 @@
 //!
 //! In loops and in kernels with roles those alike of all operations are one. Each kind sees to it by a barrier that the next may write: a conversion and a gather
 //! have one in front of what they write, the others behind what they read.
+use super::gather::Source;
 use super::layout_conversion::{self, Conversion};
 use super::print::Window;
 use super::reduce::Holders;
-use super::{Partition, Spread, combine, gather};
+use super::{Partition, Spread, combine};
 use crate::passes::control_flow::in_loop;
 use crate::passes::tile::pingpong;
-use crate::passes::tile::types::is_of_each_thread;
+use crate::passes::tile::types::{carried, is_of_each_thread};
 use cutec_dialects::builder::{Insertion, IrOp, IrValue, integer_value, operands_of, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{TileOp, tile};
@@ -88,14 +89,6 @@ fn rounded(elem: Elem, layout: &AnyLayout, align: i64) -> Option<i64> {
     Some((elem.bytes_of(size) + align - 1) / align * align)
 }
 
-/// Shared memory and the shuffles of lanes have bytes: a bool goes as one.
-pub(super) fn carried(elem: Elem) -> Elem {
-    match elem {
-        Elem::I1 => Elem::I8,
-        elem => elem,
-    }
-}
-
 fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     let inputs: Vec<Spread> = operands_of(op).filter_map(spread_of).collect();
     let result = (op.result_count() > 0).then(|| spread_of(result_of(op, 0)));
@@ -105,7 +98,7 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     let axis = |axis: Option<Attribute>| axis.and_then(integer_value).unwrap_or(0) as usize;
     Ok(match (kind, result.flatten()) {
         (TileOp::ConvertLayout, Some(to)) => of_conversion(&from.as_carried(), &to.as_carried())?,
-        (TileOp::Gather, Some(to)) => vec![gather::scratch(&from.as_carried(), &to)?],
+        (TileOp::Gather, Some(_)) => vec![Source::of(op)?.scratch],
         (TileOp::Reduce, Some(to)) if !is_of_each_thread(op) => {
             let axis = axis(tile::Reduce::of(op).and_then(tile::Reduce::axis));
             let holders = Holders::along(from, axis, threads)?;
@@ -148,7 +141,7 @@ fn of_conversion(from: &Spread, to: &Spread) -> Result<Vec<Scratch>, SemError> {
 }
 
 /// How a tile is spread, if it is one that is.
-fn spread_of(value: IrValue) -> Option<Spread> {
+pub(super) fn spread_of(value: IrValue) -> Option<Spread> {
     Spread::of(&TileType::of(value.r#type())?.ok()?)
 }
 

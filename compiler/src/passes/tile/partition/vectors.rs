@@ -1,4 +1,5 @@
-//! Elements at computed places, several at once: to shared memory by `tile.gather_async`, into registers, and out of these by `tile.scatter`.
+//! Elements at computed places, several at once: to shared memory by `tile.gather_async`, into registers, and out of these by `tile.scatter`. `gather.rs`
+//! reads those of tiles.
 //!
 //! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of a map are left out.
 use super::super::emits::Emits;
@@ -17,6 +18,14 @@ use melior::ir::operation::OperationLike;
 
 fn missing() -> SemError {
     SemError::Illegal("takes no tile that a map gathers".into())
+}
+
+/// How an operation was said to copy the elements of a tile as vectors, if a thread has all of each.
+pub(super) fn said(op: IrOp, spread: &Spread) -> Option<Vectors> {
+    let vectors = Vectors::said(op, spread.tile.elem)?;
+    let neighbours = spread.layout.neighbours(&spread.tile.shape, vectors.fast);
+    let has = neighbours.is_ok_and(|count| count % vectors.atom.src_values() == 0);
+    has.then_some(vectors)
 }
 
 impl<'c> Partition<'c> {
@@ -72,17 +81,27 @@ impl<'c> Partition<'c> {
             let of = self.vector(map, &vectors.divisors, to, lanes[0])?;
             of.copy(self, vectors.atom, piece, map, outside)?;
         }
+        self.as_held(fragment, to, &lanes).map(Some)
+    }
+
+    /// The vector of what lies in registers vector by vector, by the number of each value.
+    pub(super) fn as_held(
+        &self,
+        fragment: IrValue<'c>,
+        to: &Spread,
+        lanes: &[usize],
+    ) -> Result<IrValue<'c>, SemError> {
         let read = self.load_vec(fragment, to)?;
         if lanes.is_sorted() {
-            return Ok(Some(read));
+            return Ok(read);
         }
         let read = self.elements(read, to);
         let mut elements = read.clone();
         for (element, lane) in read.into_iter().zip(lanes) {
-            elements[lane] = element;
+            elements[*lane] = element;
         }
         let elem = self.ir.number_type(to.tile.elem);
-        Ok(Some(self.gather(&elements, elem)))
+        Ok(self.gather(&elements, elem))
     }
 
     /// Writes the elements of a tile to their places as vectors, or updates what is there, where that was said and a thread has all of each; whether it
@@ -119,17 +138,13 @@ impl<'c> Partition<'c> {
     }
 
     /// How an operation was said to copy the elements of a tile as vectors, if a thread has all of each, and its values vector by vector.
-    fn vectors(
+    pub(super) fn vectors(
         &self,
         op: IrOp<'c>,
         spread: &Spread,
     ) -> Result<Option<(Vectors, Vec<usize>)>, SemError> {
         let shape = &spread.tile.shape;
-        let has = |vectors: &Vectors| {
-            let neighbours = spread.layout.neighbours(shape, vectors.fast);
-            neighbours.is_ok_and(|count| count % vectors.atom.src_values() == 0)
-        };
-        let Some(vectors) = Vectors::said(op, spread.tile.elem).filter(has) else {
+        let Some(vectors) = said(op, spread) else {
             return Ok(None);
         };
         let places = all_places(spread)?;
