@@ -216,6 +216,7 @@ impl Device for SimDevice {
         let map = sim::TensorMap {
             dtype: map.dtype,
             address,
+            empty: map.empty,
             extents: map.extents.clone(),
             stride_bytes: map.stride_bytes.clone(),
             box_extents: map.box_extents.clone(),

@@ -14,8 +14,9 @@ WAYS = {
     0: "a bulk copy, behind an mbarrier",
     1: "a bulk copy, behind the barrier of the block",
     2: "stores of another warp, behind an mbarrier",
-    3: "st.async of another block, behind an mbarrier told with the scope of the block",
-    4: "st.async of another block, behind an mbarrier told with the scope of the cluster",
+    3: "cp.async of another warp, behind an mbarrier",
+    4: "st.async of another block, behind an mbarrier told with the scope of the block",
+    5: "st.async of another block, behind an mbarrier told with the scope of the cluster",
 }
 
 

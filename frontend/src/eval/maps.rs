@@ -10,6 +10,7 @@ use cutec_dialects::atoms::CopyAtom;
 use cutec_dialects::builder::{IrValue, defining_op, value_key};
 use cutec_dialects::memo::val_of;
 use cutec_dialects::value::{Val, View};
+use cutec_layout::Int;
 use melior::ir::operation::OperationLike;
 use melior::ir::{BlockLike, ValueLike};
 use std::collections::HashMap;
@@ -134,6 +135,33 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         ))
     }
 
+    /// Of a tensor that a map stores to: that it may be written, and that its rows are whole units, since no less is stored.
+    pub(super) fn check_stored(
+        &mut self,
+        value: &Value<'c, 'a>,
+        of: &Mappable<'a>,
+        name: &str,
+        span: Span,
+    ) -> Result<()> {
+        self.check_writable(value, span)?;
+        let Some((_, view)) = value.as_view() else {
+            return Err(Stop::Reported);
+        };
+        let extent = view.layout.inner().shape().leaves();
+        let Some(extent) = extent.get(of.contiguous).copied().cloned() else {
+            return Err(Stop::Reported);
+        };
+        let exprs = &of.tensor.extents;
+        let expr = exprs.get(of.contiguous).map(|extent| extent.span);
+        self.check_multiple(
+            (&extent, expr),
+            ("extent", of.contiguous),
+            &of.tensor,
+            name,
+            span,
+        )
+    }
+
     fn check_stride(
         &mut self,
         view: &View,
@@ -144,38 +172,48 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<()> {
         let layout = view.layout.inner();
         let (extents, strides) = (layout.shape().leaves(), layout.stride().leaves());
-        let elements = ALIGN / tensor.elem.bytes();
         let (Some(extent), Some(stride)) = (extents.get(mode), strides.get(mode)) else {
             return Err(Stop::Reported);
         };
-        if extent.is(1) || stride.divisible_by(elements) {
+        if extent.is(1) {
+            return Ok(());
+        }
+        let expr = match &tensor.strides {
+            Some(strides) => strides.get(mode).map(|stride| stride.span),
+            // The stride of a mode is what the modes behind it have together: the last one is easiest to promise.
+            None => tensor.extents.last().map(|extent| extent.span),
+        };
+        self.check_multiple((stride, expr), ("stride", mode), tensor, name, span)
+    }
+
+    /// Checks that the extent or the stride of a mode is a multiple of so many elements as a map counts in.
+    fn check_multiple(
+        &mut self,
+        (number, expr): (&Int, Option<Span>),
+        (what, mode): (&str, usize),
+        tensor: &TensorArgument<'a>,
+        name: &str,
+        span: Span,
+    ) -> Result<()> {
+        let elements = ALIGN / tensor.elem.bytes();
+        if number.divisible_by(elements) {
             return Ok(());
         }
         let of = &tensor.name;
         let bytes = tensor.elem.bytes();
         let message = format!(
-            "`{name}` needs the stride of mode {mode} of `{of}` to be a multiple of {ALIGN} bytes, {elements} elements"
+            "`{name}` needs the {what} of mode {mode} of `{of}` to be a multiple of {ALIGN} bytes, {elements} elements"
         );
-        let label = match stride.as_static() {
-            Some(stride) => format!("it is {stride} elements of {bytes} bytes"),
+        let label = match number.as_static() {
+            Some(number) => format!("it is {number} elements of {bytes} bytes"),
             None => "nothing promises it".to_owned(),
         };
         let diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, span, message, label)
             .with_label(tensor.span, "declared here");
-        let help = match (stride.as_static(), &tensor.strides) {
-            (Some(_), _) => "give the tensor another stride".to_owned(),
-            (None, Some(strides)) => {
-                let text = strides
-                    .get(mode)
-                    .map_or("…", |stride| self.text(stride.span));
-                format!("promise `where {text} % {elements} == 0`")
-            }
-            // The stride of a mode is what the modes behind it have together: the last one is easiest to promise.
-            (None, None) => {
-                let text = tensor
-                    .extents
-                    .last()
-                    .map_or("…", |extent| self.text(extent.span));
+        let help = match number.as_static() {
+            Some(_) => format!("give the tensor another {what}"),
+            None => {
+                let text = expr.map_or("…", |expr| self.text(expr));
                 format!("promise `where {text} % {elements} == 0`")
             }
         };

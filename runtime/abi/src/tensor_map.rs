@@ -116,6 +116,10 @@ pub struct TensorMap {
     pub offset_bytes: i64,
     /// Element type.
     pub dtype: DType,
+    /// Whether it is of no elements, so that none may be accessed; all its extents are 1 then, as the driver demands.
+    pub empty: bool,
+    /// Whether the kernel may write through it.
+    pub mutable: bool,
     /// Extents, fastest first.
     pub extents: Vec<u64>,
     /// Strides in bytes of all but the first.
@@ -223,7 +227,7 @@ impl TensorMapAbi {
         }
         let size = tensor.dtype.size() as u64;
         let (mut extents, mut stride_bytes) = (Vec::new(), Vec::new());
-        // What a mode of extent 1 gets: anything legal. Of a tensor without elements nothing is read: its strides are any.
+        // What a mode of extent 1 gets: anything legal. Of a tensor without elements nothing is accessed: its strides are any.
         let mut span = ALIGN;
         let empty = tensor.shape.iter().any(|extent| *extent < 1);
         for (position, &mode) in self.order.iter().enumerate() {
@@ -269,6 +273,8 @@ impl TensorMapAbi {
         Ok(TensorMap {
             arg: self.arg,
             offset_bytes: 0,
+            empty,
+            mutable: false,
             dtype: self.loaded_as(tensor.dtype),
             extents,
             stride_bytes,

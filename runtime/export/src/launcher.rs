@@ -160,12 +160,13 @@ impl<'a> Launcher<'a> {
             OobFill::Nan => 1,
         };
         format!(
-            "    /* of {name}, {dtype} */\n    {{.type = {data_type}, .bytes = {bytes}, .rank = {rank}, .order = {{{order}}}, \
-             .box = {{{boxes}}},{pixels}\n     .steps = {{{steps}}}, .swizzle = {swizzle}, .promotion = {promotion}, \
+            "    /* of {name}, {dtype} */\n    {{.type = {data_type}, .bytes = {bytes}, .is_mutable = {mutable}, .rank = {rank}, \
+             .order = {{{order}}}, .box = {{{boxes}}},{pixels}\n     .steps = {{{steps}}}, .swizzle = {swizzle}, .promotion = {promotion}, \
              .fill = {fill},\n     .inner_stride = {inner_stride},\n     .stride = {stride},\n     .extent = {extent},\n     \
              .align = {align}}},\n",
             name = comment(arg.name()),
             bytes = dtype.size(),
+            mutable = matches!(arg, ArgAbi::Tensor(tensor) if tensor.mutable),
         )
     }
 

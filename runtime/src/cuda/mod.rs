@@ -55,6 +55,8 @@ pub struct CudaDevice {
     driver_version: i32,
     /// Parameters of the launch at hand.
     params: Vec<u8>,
+    /// What tensor maps of no elements access, those that a kernel may write through behind the others; once there are any.
+    nowhere: Option<Buffer>,
     /// Tensor maps as they were encoded for an address: a launch on the same tensors takes them again.
     maps: HashMap<(TensorMap, u64), ParamValue>,
 }
@@ -101,8 +103,23 @@ impl CudaDevice {
             multiprocessors: u32::try_from(multiprocessors).unwrap_or(1),
             driver_version,
             params: Vec::new(),
+            nowhere: None,
             maps: HashMap::new(),
         })
+    }
+
+    /// What a tensor map of no elements accesses, as the driver makes none without: zeros, or where what is written may go.
+    fn nowhere(&mut self, mutable: bool) -> Result<u64, DeviceError> {
+        const BYTES: u64 = 256;
+        let buffer = match &self.nowhere {
+            Some(buffer) => buffer.clone(),
+            None => {
+                let buffer = self.alloc(2 * BYTES, "tensors without elements")?;
+                self.upload(&buffer, &[0; 2 * BYTES as usize])?;
+                self.nowhere.insert(buffer).clone()
+            }
+        };
+        Ok(buffer.address() + if mutable { BYTES } else { 0 })
     }
 
     /// Compute capability of the GPU with this number, which is not opened for it.
@@ -420,6 +437,10 @@ impl Device for CudaDevice {
                 what: "tensor maps",
             });
         }
+        let address = match map.empty {
+            true => self.nowhere(map.mutable)?,
+            false => address,
+        };
         let key = (map.clone(), address);
         if let Some(encoded) = self.maps.get(&key) {
             return Ok(encoded.clone());

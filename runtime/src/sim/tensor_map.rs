@@ -28,6 +28,8 @@ pub struct TensorMap {
     pub address: u64,
     /// Extents, fastest first; 1 to 5 of them, of 1 to 2^32 each.
     pub extents: Vec<u64>,
+    /// Whether it is of no elements, whatever its extents.
+    pub empty: bool,
     /// Strides in bytes of all dimensions but the first, multiples of 16 below 2^40.
     pub stride_bytes: Vec<u64>,
     /// Extents of the box, 1 to 256 each; its rows are multiples of 16 bytes. In im2col mode the channels of a pixel, and how
@@ -87,7 +89,7 @@ impl TensorMap {
             dtype.unwrap_or(0) as u8,
             self.extents.len() as u8,
             self.swizzle.bytes() as u8,
-            u8::from(self.oob_fill == OobFill::Nan),
+            u8::from(self.oob_fill == OobFill::Nan) | u8::from(self.empty) << 1,
         ]);
         put(&self.address.to_le_bytes());
         for i in 0..MAX_RANK {
@@ -204,6 +206,11 @@ impl TensorMap {
         Ok(())
     }
 
+    /// Up to where a mode has elements.
+    fn extent(&self, mode: usize) -> u64 {
+        if self.empty { 0 } else { self.extents[mode] }
+    }
+
     fn unchecked(bytes: &[u8; BYTES]) -> Option<TensorMap> {
         let mut at = 0;
         let mut take = |count: usize| {
@@ -213,7 +220,7 @@ impl TensorMap {
         if take(MAGIC.len()) != MAGIC {
             return None;
         }
-        let &[dtype, rank, swizzle, nan] = take(4) else {
+        let &[dtype, rank, swizzle, flags] = take(4) else {
             return None;
         };
         let number = |bytes: &[u8]| {
@@ -229,7 +236,8 @@ impl TensorMap {
             box_extents: Vec::new(),
             element_strides: Vec::new(),
             swizzle: MapSwizzle::try_from(u32::from(swizzle)).ok()?,
-            oob_fill: match nan {
+            empty: flags >> 1 == 1,
+            oob_fill: match flags & 1 {
                 0 => OobFill::Zeros,
                 _ => OobFill::Nan,
             },
@@ -426,7 +434,7 @@ impl TensorMap {
             rows.extend(row.rows_at(&[&coordinates[..1], &place].concat()));
             let goes_on = (0..spatial).any(|i| {
                 at[i] += i64::from(self.element_strides[i + 1]);
-                let end = i64::try_from(self.extents[i + 1]).unwrap_or(i64::MAX);
+                let end = i64::try_from(self.extent(i + 1)).unwrap_or(i64::MAX);
                 let inside = at[i] < end + i64::from(pixels.upper[i]);
                 if !inside {
                     at[i] = pixels.lower[i].into();
@@ -445,7 +453,7 @@ impl TensorMap {
         let bytes = self.row_bytes();
         let size = self.dtype.size() as i64;
         let first = i64::from(coordinates[0]) * size;
-        let end = i64::try_from(self.extents[0]).unwrap_or(i64::MAX) * size;
+        let end = i64::try_from(self.extent(0)).unwrap_or(i64::MAX) * size;
         let skipped = (-first).clamp(0, bytes.into());
         let valid = (end - first).clamp(skipped, bytes.into()) - skipped;
         let inner = self.address.wrapping_add_signed(first + skipped);
@@ -456,7 +464,7 @@ impl TensorMap {
             for (dimension, &step) in steps.iter().enumerate().skip(1) {
                 let step = i64::from(step * self.element_strides[dimension]);
                 let at = i64::from(coordinates[dimension]) + step;
-                inside &= u64::try_from(at).is_ok_and(|at| at < self.extents[dimension]);
+                inside &= u64::try_from(at).is_ok_and(|at| at < self.extent(dimension));
                 let stride = self.stride_bytes[dimension - 1];
                 global = global.wrapping_add((at as u64).wrapping_mul(stride));
             }

@@ -121,6 +121,11 @@ impl<'c> MappedView<'c> {
         promise(abi, self.map.strides.get(mode)?, elements)
     }
 
+    /// The clause that makes the extent of a mode one.
+    pub fn promise_of_extent(&self, abi: &KernelAbi, mode: usize, elements: i64) -> Option<String> {
+        promise(abi, self.map.extents.get(mode)?, elements)
+    }
+
     /// The clause that makes where the view begins a multiple of so many elements.
     pub fn promise_of_offset(&self, abi: &KernelAbi, elements: i64) -> Option<String> {
         promise(abi, &self.map.offset, elements)

@@ -13,7 +13,7 @@ use super::windows::WindowsBox;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of, is_zero};
 use crate::passes::say_left_out;
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
-use cutec_abi::{ArgAbi, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
+use cutec_abi::{ArgAbi, Dim, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of};
@@ -273,8 +273,50 @@ impl<'c> TensorBox<'c> {
         match self.has_windows() || offsets.any(|begin| matches!(begin, Begin::Elements(_))) {
             // What is stored begins inside of the tensor.
             true => Err(SemError::Illegal("an offset may be negative".into())),
+            false if self.spills() => Err(SemError::Illegal(
+                "what is stored would go on behind the rows".into(),
+            )),
             false => self.atom(TmaKind::Store, buffer),
         }
+    }
+
+    /// Whether a store could write behind the last element of a row: hardware stores whole units, whatever the extent.
+    fn spills(&self) -> bool {
+        let extent = match &self.view {
+            Some(view) => view.extents.get(self.contiguous).cloned(),
+            None => view_of(self.tensor)
+                .and_then(|view| Some(view.layout.inner().mode(self.contiguous)?.size())),
+        };
+        let elements = UNIT / elem_bytes(self.tensor);
+        !extent.is_some_and(|extent| extent.divisible_by(elements))
+    }
+
+    /// Why no store by a map keeps to the rows, and what would help, as a clause; `None` where one does.
+    pub fn why_spills(&self, abi: &KernelAbi) -> Option<String> {
+        if !self.spills() {
+            return None;
+        }
+        let elements = UNIT / elem_bytes(self.tensor);
+        let promise = match (&self.view, abi.args.get(self.arg)) {
+            (Some(view), _) => view.promise_of_extent(abi, self.contiguous, elements),
+            (None, Some(ArgAbi::Tensor(tensor))) => {
+                let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
+                match tensor.extents.get(self.contiguous)? {
+                    Dim::Static(_) => None,
+                    Dim::Symbol(symbol) => {
+                        Some(format!("{} % {elements} == 0", names.get(*symbol)?))
+                    }
+                    Dim::Expr(expr) => Some(format!("{} % {elements} == 0", expr.display(&names))),
+                }
+            }
+            _ => None,
+        };
+        let promise = promise.map_or(String::new(), |promise| {
+            format!(": promise `where {promise}`")
+        });
+        Some(format!(
+            "it would write whole {UNIT} bytes, and rows may end within{promise}"
+        ))
     }
 
     fn atom(&self, kind: TmaKind, buffer: &View) -> Result<TmaAtom, SemError> {

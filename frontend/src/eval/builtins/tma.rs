@@ -96,9 +96,9 @@ fn sides<'c, 'a>(
     let elem = found.tensor.elem;
     match kind {
         TmaKind::Load => {}
-        TmaKind::Store => ev.check_writable(&of.value, of.expr.span)?,
+        TmaKind::Store => ev.check_stored(&of.value, &found, &call.name, of.expr.span)?,
         TmaKind::Reduce(how) => {
-            ev.check_writable(&of.value, of.expr.span)?;
+            ev.check_stored(&of.value, &found, &call.name, of.expr.span)?;
             if !how.takes(elem) {
                 let (name, how, elem) = (&call.name, how.name(), elem_name(elem));
                 let message = format!("there is no `{name}` by {how} of {elem}");

@@ -337,8 +337,10 @@ impl KernelAbi {
                 arg: abi.name().to_string(),
                 problem,
             };
+            let mutable = matches!(abi, ArgAbi::Tensor(abi) if abi.mutable);
             let Some(view) = &map.view else {
-                return map.bind(tensor).map_err(refused);
+                let bound = map.bind(tensor).map_err(refused)?;
+                return Ok(TensorMap { mutable, ..bound });
             };
             let what = || format!("a tensor map of `{}`", abi.name());
             let value = |expr: &AbiExpr| self.evaluate(expr, symbols, what);
@@ -352,6 +354,7 @@ impl KernelAbi {
             let bound = map.bind(&view).map_err(refused)?;
             Ok(TensorMap {
                 offset_bytes,
+                mutable,
                 ..bound
             })
         };

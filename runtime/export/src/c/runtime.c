@@ -185,6 +185,8 @@ static struct {
     CUresult (*launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **,
                        void **);
     CUresult (*launch_with)(const struct launch_config *, CUfunction, void **, void **);
+    CUresult (*allocate)(uint64_t *, size_t);
+    CUresult (*fill)(uint64_t, unsigned char, size_t);
     CUresult (*encode_tiled)(struct tensor_map *, int, uint32_t, void *, const uint64_t *, const uint64_t *,
                              const uint32_t *, const uint32_t *, int, int, int, int);
     CUresult (*encode_im2col)(struct tensor_map *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const int *,
@@ -226,6 +228,8 @@ static int32_t open_driver(void)
         {"cuFuncSetAttribute", &cuda.set_function_attribute, true},
         {"cuOccupancyMaxActiveBlocksPerMultiprocessor", &cuda.resident_blocks, true},
         {"cuLaunchKernel", &cuda.launch, true},
+        {"cuMemAlloc_v2", &cuda.allocate, true},
+        {"cuMemsetD8_v2", &cuda.fill, true},
         /* CUDA 11.8 and later, as are the kernels that need them. */
         {"cuOccupancyMaxActiveClusters", &cuda.resident_clusters, false},
         {"cuLaunchKernelEx", &cuda.launch_with, false},
@@ -286,6 +290,8 @@ struct device {
     CUcontext context;
     const struct image *image;
     int shared_limit, multiprocessors;
+    /* What tensor maps of no elements access, once there are any; the lock is held where it is made. */
+    uint64_t nowhere;
     /* Null until they are first needed; the lock is held. */
     CUmodule modules[PARTS];
     /* Those of the first part, then one of each other part. */

@@ -91,11 +91,21 @@ impl Region {
                 found: map.box_bytes(),
             });
         }
+        let mut rows = match (&map.im2col, offsets) {
+            (Some(pixels), Some(offsets)) => map.pixels_at(pixels, coordinates, offsets),
+            _ => map.rows_at(coordinates),
+        };
+        if access == Access::Write {
+            // Hardware stores whole chunks, whatever the extent of the fastest mode: seen on an H200.
+            for row in &mut rows {
+                row.valid = row
+                    .valid
+                    .next_multiple_of(CHUNK as u32)
+                    .min(map.row_bytes());
+            }
+        }
         Ok(Region {
-            rows: match (&map.im2col, offsets) {
-                (Some(pixels), Some(offsets)) => map.pixels_at(pixels, coordinates, offsets),
-                _ => map.rows_at(coordinates),
-            },
+            rows,
             row_bytes: map.row_bytes(),
             swizzle: map.swizzle,
             fill: map.fill(),

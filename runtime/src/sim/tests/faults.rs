@@ -73,6 +73,7 @@ pub(super) fn tensor_map(address: u64) -> TensorMap {
         dtype: DType::BF16,
         address,
         extents: vec![64, 64],
+        empty: false,
         stride_bytes: vec![128],
         box_extents: vec![32, 8],
         element_strides: vec![1, 1],

@@ -13,7 +13,9 @@ use super::emit::Emit;
 use super::ring::RESERVED_BY_MAPS;
 use crate::passes::ir_utils::attributes;
 use crate::passes::remark;
+use crate::passes::said::say;
 use cutec_abi::TensorMapAbi;
+use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::TmaAtom;
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
@@ -94,6 +96,7 @@ impl<'c> StoredResult<'c> {
                     (by.sums, Leaves::ByMap(Box::new(map)))
                 }
                 None => {
+                    say_spills(store, function, operations);
                     let sums = InPieces::of_narrow(store, operations)?;
                     let spread = sums.side_by_side(store, threads)?;
                     (sums, Leaves::ByThreads(spread))
@@ -413,4 +416,17 @@ pub(super) fn wait_for_reads<'c>(
 pub(super) fn wait_for_own_reads(emit: &Emit, left: i32) {
     let left = [("group", emit.ir.i32(left)), ("read", emit.ir.unit())];
     emit.ir.op(NvvmOp::CpAsyncBulkWaitGroup, &[], &left, &[]);
+}
+
+/// Says of a store that no tensor map does it since that would write behind the rows.
+fn say_spills<'c>(store: IrOp<'c>, function: IrOp<'c>, operations: &[IrOp<'c>]) {
+    let by = tile::Store::of(store).filter(|of| of.atomic().is_none());
+    let by = by.and_then(|of| ByMap::at(store, of.value(), function, operations));
+    let why = by.and_then(|by| by.tensor_box.why_spills(&abi_of(&function)?));
+    if let Some(why) = why {
+        say(
+            store.location(),
+            format!("no tensor map stores the result: {why}"),
+        );
+    }
 }
