@@ -191,8 +191,8 @@ impl<'c> Plan<'c> {
                 turns => turns,
             },
         };
-        if let Some(turns) = &turns {
-            remark(of.location(), turns.reason());
+        if turns.is_some() {
+            remark(of.location(), Turns::REASON);
         }
         Ok(Some(Plan {
             of,

@@ -43,7 +43,10 @@ struct Group<'c> {
 }
 
 impl<'c> Turns<'c> {
-    /// Those of a loop with such products, and with other reads of the buffers; `None` where no load would run under a product.
+    /// What becomes of the loads.
+    pub const REASON: &'static str = "loads take turns: with one stage each is begun behind the last read of the one before, and runs under another product";
+
+    /// Those of a loop with such products, and with other reads of the buffers; `None` where a load had no product to run under.
     pub fn of(
         body: IrBlock<'c>,
         (producers, gathered): (&[Producer<'c>], &[Gathered<'c>]),
@@ -70,8 +73,8 @@ impl<'c> Turns<'c> {
             let others = others.map(|read| products_before(*read, body, products));
             let readers: Vec<usize> = of_products.map(|(at, _)| at).chain(others).collect();
             let (first, last) = (*readers.iter().min()?, *readers.iter().max()?);
-            // Behind the last product nothing is begun.
-            if last >= products.len() {
+            // Behind the last product nothing is begun, and what the first and the last one read would be waited for at once.
+            if last >= products.len() || last - first + 1 == products.len() {
                 return None;
             }
             let mut groups = turns.groups.iter_mut();
@@ -85,37 +88,19 @@ impl<'c> Turns<'c> {
             }
         }
         turns.groups.sort_by_key(|group| (group.first, group.last));
-        let hidden = turns.groups.iter().any(|group| !turns.is_exposed(group));
-        hidden.then_some(turns)
+        Some(turns)
     }
 
-    /// What becomes of the loads, in words.
-    pub fn reason(&self) -> String {
-        let exposed = self.groups.iter().filter(|group| self.is_exposed(group));
-        let exposed: usize = exposed.map(|group| group.fills.len()).sum();
-        let but = match exposed {
-            0 => String::new(),
-            _ => format!(", but for {exposed}, which the first product and the last one read"),
-        };
-        format!(
-            "loads take turns: with one stage each is begun behind the last read of the one before, and runs under the other products{but}"
-        )
+    /// The groups that are awaited in front of a product, by their number.
+    fn awaited(&self, product: usize) -> impl Iterator<Item = usize> {
+        let groups = (0..).zip(&self.groups);
+        groups.filter_map(move |(at, group)| (group.first == product).then_some(at))
     }
 
-    /// Whether the products of an iteration all stand between the first and the last one that reads what is loaded: it is waited for at once.
-    fn is_exposed(&self, group: &Group<'c>) -> bool {
-        group.last - group.first + 1 == self.products
-    }
-
-    /// Whether it is under way from an iteration to the next.
-    fn is_carried(group: &Group<'c>) -> bool {
-        group.first > 0
-    }
-
-    /// Whether a product begins with what is waited for behind the one before.
-    fn is_late(&self, number: usize) -> bool {
-        let mut groups = self.groups.iter();
-        groups.any(|group| self.is_exposed(group) && group.first == number)
+    /// Those that are under way from an iteration to the next.
+    fn carried(&self) -> impl Iterator<Item = usize> {
+        let groups = (0..).zip(&self.groups);
+        groups.filter_map(|(at, group)| (group.first > 0).then_some(at))
     }
 }
 
@@ -150,29 +135,19 @@ impl<'c> Plan<'c> {
         for group in &turns.groups {
             tokens.push(self.begin(&mut ir, &round, (stage, group), 0)?);
         }
-        let of_first = |(group, token): (&Group<'c>, &IrValue<'c>)| {
-            (!Turns::is_carried(group)).then_some(*token)
-        };
-        let arrive: Vec<IrValue> = turns
-            .groups
-            .iter()
-            .zip(&tokens)
-            .filter_map(of_first)
-            .collect();
-        wait(&ir, Some(&arrive));
+        let first: Vec<IrValue> = turns.awaited(0).map(|group| tokens[group]).collect();
+        wait(&ir, Some(&first));
         let at = At {
             stage,
             iteration: Some(0),
         };
         let read = match self.products.first() {
-            Some(product) if !turns.is_late(0) => product.read_ahead(&mut ir, 0, Some(at))?,
-            _ => Operands::default(),
+            Some(product) => product.read_ahead(&mut ir, 0, Some(at))?,
+            None => Operands::default(),
         };
 
         // The loop carries the first block, the numbers of what is begun next, and what is awaited within it.
-        let carried = turns.groups.iter().map(Turns::is_carried);
-        let groups = carried.zip(&tokens).filter(|(carried, _)| *carried);
-        let groups: Vec<IrValue> = groups.map(|(_, token)| *token).collect();
+        let groups: Vec<IrValue> = turns.carried().map(|group| tokens[group]).collect();
         let read_before = read.into_iter().flatten();
         let kept: Vec<IrValue> = read_before.chain(ahead.iter().copied()).collect();
         let before = self.of.result_count() + kept.len();
@@ -184,11 +159,10 @@ impl<'c> Plan<'c> {
         let mut arguments = arguments.into_iter();
         let read = read.map(|read| read.map(|read| arguments.next().unwrap_or(read)));
         let numbers: Vec<IrValue> = arguments.by_ref().take(ahead.len()).collect();
-        let under_way = turns.groups.iter().map(|group| match group {
-            group if Turns::is_carried(group) => arguments.next(),
-            _ => None,
-        });
-        let under_way: Vec<Option<IrValue>> = under_way.collect();
+        let mut under_way = vec![None; tokens.len()];
+        for group in turns.carried() {
+            under_way[group] = arguments.next();
+        }
         let old = self.of;
         self.iteration_in_turns(&mut ir, new, turns, (read, numbers, under_way))?;
         ir.insertion = Insertion::Before(old);
@@ -248,12 +222,8 @@ impl<'c> Plan<'c> {
             // All that it reads is in registers: what the next product reads has to be there, and what this one read last makes room.
             let next = (number + 1) % turns.products;
             let is_last = next == 0;
-            let mut arrive = Vec::new();
-            for (group, token) in turns.groups.iter().zip(&mut under_way) {
-                if group.first == next && !turns.is_exposed(group) {
-                    arrive.extend(token.take());
-                }
-            }
+            let arrive = turns.awaited(next);
+            let arrive: Vec<IrValue> = arrive.filter_map(|group| under_way[group].take()).collect();
             wait(ir, Some(&arrive));
             for (group, token) in turns.groups.iter().zip(&mut under_way) {
                 if group.last == number {
@@ -268,24 +238,15 @@ impl<'c> Plan<'c> {
             if number == 0 {
                 next_numbers = self.numbers.ahead(ir, bounds, 2)?;
             }
-            let ahead = match is_last {
-                true if turns.is_late(next) => Operands::default(),
-                false if self.reduces_before(next) => Operands::default(),
-                _ => self.products[next].read_ahead(ir, 0, Some(at(i64::from(is_last))))?,
+            let ahead = match !is_last && self.reduces_before(next) {
+                true => Operands::default(),
+                false => self.products[next].read_ahead(ir, 0, Some(at(i64::from(is_last))))?,
             };
             sums = product.multiply(ir, product.blocks - 1, now, sums)?;
             now = ahead;
             all_sums.push(sums);
         }
 
-        // What had no product to run under.
-        let mut late = Vec::new();
-        for (group, token) in turns.groups.iter().zip(&mut under_way) {
-            if turns.is_exposed(group) {
-                late.extend(token.take());
-            }
-        }
-        wait(ir, Some(&late));
         let more = now.into_iter().flatten().chain(next_numbers);
         let more: Vec<IrValue> = more.chain(under_way.into_iter().flatten()).collect();
         self.finish(ir, new, all_sums, more.into_iter())
