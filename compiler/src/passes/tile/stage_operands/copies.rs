@@ -145,6 +145,9 @@ fn tile_extents(extents: &[i64]) -> String {
 const COPIES: &str =
     "write `copy = cp_async<f16, bits = 128>`, a tiled copy of it, or `universal<f16, bits = 128>`";
 
+/// Bytes of a line of memory: threads side by side access whole ones.
+const LINE: i64 = 128;
+
 /// The tiled copy by which threads side by side along memory bring a tile, as much at once as the atom copies.
 fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<Val> {
     atom.verify().ok()?;
@@ -152,17 +155,30 @@ fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<
     if tile.shape[fast] % vector != 0 {
         return None;
     }
-    let spread = copying(&tile.shape, fast, vector, threads).ok()?;
+    // Of rows of several lines a thread has a part of each: so it has few rows, and computes once where each lies.
+    let line = 8 * LINE / (vector * tile.elem.bits()).max(1);
+    let by_lines = match (line > 0 && line < threads) && tile.shape[fast] % (line * vector) == 0 {
+        true => copying(&tile.shape, fast, vector, (line, threads)).ok(),
+        false => None,
+    };
+    let by_rows = copying(&tile.shape, fast, vector, (threads, threads)).ok()?;
+    let by_lines = by_lines.filter(|lines| lines.threads() == by_rows.threads());
+    let spread = by_lines.unwrap_or(by_rows);
     let tiler = tile.shape.iter().map(|extent| Layout::scalar(*extent, 1));
     let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
     tiled_copy(atom, spread.tv().clone(), tiler).ok()
 }
 
-/// Which threads copy which vectors along memory: the first of them, as many as stand side by side in the tile.
-fn copying(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Result<TileLayout, String> {
+/// Which threads copy which vectors along memory: the first of them, as many as stand side by side in the tile, but so many of a row.
+fn copying(
+    shape: &[i64],
+    fast: usize,
+    vector: i64,
+    (of_row, threads): (i64, i64),
+) -> Result<TileLayout, String> {
     let side_by_side = SideBySide {
         narrower: Narrower::Never,
-        ..SideBySide::along(fast, vector, threads)
+        ..SideBySide::along(fast, vector, of_row)
     };
     let spread = TileLayout::of_threads(shape, &side_by_side, threads);
     let mut first = spread.thread_modes(shape)?;
