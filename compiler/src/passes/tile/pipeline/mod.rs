@@ -7,8 +7,8 @@
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
 //! that any number of iterations is right, none included.
 //!
-//! Buffers of one stage, where several products read them, are filled in turns: each behind the last read of it, while the other products
-//! are computed (`turns.rs`).
+//! Buffers of one stage, where several products read them, are filled in turns: each behind the last read of it, while other products run
+//! (`turns.rs`).
 //!
 //! What is gathered for a product is begun ahead as well (`gathered.rs`), and tiles whose place an iteration loads, as the pages of
 //! a cache (`numbers.rs`), and copies in branches (`branches.rs`).
