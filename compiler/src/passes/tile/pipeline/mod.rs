@@ -7,6 +7,9 @@
 //! beyond the last are begun like others: outside of the view there are zeros, and nobody uses them. With
 //! that any number of iterations is right, none included.
 //!
+//! Buffers of one stage, where several products read them, are filled in turns: each behind the last read of it, while other products run
+//! (`turns.rs`).
+//!
 //! What is gathered for a product is begun ahead as well (`gathered.rs`), and tiles whose place an iteration loads, as the pages of
 //! a cache (`numbers.rs`), and copies in branches (`branches.rs`).
 //!
@@ -25,6 +28,7 @@ mod own_memory;
 mod plan;
 mod registers;
 mod rewrite;
+mod turns;
 
 use super::known_ops::checked_ops;
 use super::registers::held;

@@ -3,6 +3,7 @@ use super::branches::stands_in;
 use super::gathered::Gathered;
 use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::numbers::Numbers;
+use super::turns::Turns;
 use crate::passes::ir_utils::{
     blocks, collect_nested, defining_op, function_block_size, is_in_block, operations, users,
 };
@@ -97,6 +98,8 @@ pub(super) struct Plan<'c> {
     /// Reads that no product alone makes.
     pub reads: Vec<IrOp<'c>>,
     pub stages: i64,
+    /// When each load is begun and awaited where buffers have one stage.
+    pub turns: Option<Turns<'c>>,
 }
 
 impl<'c> Plan<'c> {
@@ -178,11 +181,19 @@ impl<'c> Plan<'c> {
             return Ok(None);
         }
         let waits = all_wait_for_memory(&inside);
-        let stages = depth(of, function, (&buffers, waits), target)?;
-        if stages < 2 {
-            return Ok(None);
+        let depth = depth(of, function, (&buffers, waits), target)?;
+        let reads: Vec<IrOp> = of_ring.into_iter().filter(|op| !of_product(op)).collect();
+        let turns = match depth.stages {
+            2.. => None,
+            _ if !depth.fits => return Ok(None),
+            _ => match Turns::of(body, (&producers, &gathered), &products, &reads) {
+                None => return Ok(None),
+                turns => turns,
+            },
+        };
+        if turns.is_some() {
+            remark(of.location(), Turns::REASON);
         }
-        let reads = of_ring.into_iter().filter(|op| !of_product(op)).collect();
         Ok(Some(Plan {
             of,
             body,
@@ -192,7 +203,8 @@ impl<'c> Plan<'c> {
             strict: loads_of_written(function, fetches.into_iter()),
             products,
             reads,
-            stages,
+            stages: depth.stages,
+            turns,
         }))
     }
 }
@@ -241,13 +253,20 @@ fn is_same_in_every_round<'c>(op: IrOp<'c>, body: IrBlock<'c>) -> bool {
     TileOp::Map.is(op) && op.operand_count() == 1 && has_no_effect(op) && !used.any(of_iteration)
 }
 
+/// Stages of the buffers of a loop.
+struct Depth {
+    stages: i64,
+    /// Whether shared memory has room for one of each, and for all else.
+    fits: bool,
+}
+
 /// Stages of the buffers of a loop, whose products all wait for memory or do not: what it says, or what the cost model chooses.
 fn depth<'c>(
     of: IrOp<'c>,
     function: IrOp<'c>,
     (buffers, waits): (&[IrValue<'c>], bool),
     target: &Target,
-) -> Result<i64, Failed<'c>> {
+) -> Result<Depth, Failed<'c>> {
     let said = depth_of(of)?;
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
@@ -261,18 +280,19 @@ fn depth<'c>(
             }
         }
     }
-    if let Some(stages) = said {
-        remark(
-            of.location(),
-            format!("{stages} stages of {own} bytes, as the loop says"),
-        );
-        return Ok(stages);
-    }
     let threads = function_block_size(function).unwrap_or(1);
     // What is there beside the stages, and not in their place.
     let mut inside = Vec::new();
     collect_nested(of, &mut inside);
     others += Scratch::bytes_of(&inside, (threads, 1));
+    let fits = own + others <= i64::from(target.max_smem);
+    if let Some(stages) = said {
+        remark(
+            of.location(),
+            format!("{stages} stages of {own} bytes, as the loop says"),
+        );
+        return Ok(Depth { stages, fits });
+    }
     let held = peak(function)?.map_or(0, |peak| for_bits(peak.all));
     let blocks = min_blocks(function);
     let block = CopyingBlock {
@@ -283,5 +303,8 @@ fn depth<'c>(
     };
     let stages = Stages::of_copies(own, others, block, target);
     remark(of.location(), stages.reason(own, others, target));
-    Ok(stages.count)
+    Ok(Depth {
+        stages: stages.count,
+        fits,
+    })
 }

@@ -26,13 +26,16 @@ const HELD: i64 = 32;
 const HELD_GATHERED: i64 = 128;
 
 /// An iteration of which tiles are brought.
-struct Round<'c> {
+pub(super) struct Round<'c> {
     /// Its index, and the bound of the loop.
-    index: IrValue<'c>,
-    upper: IrValue<'c>,
+    pub index: IrValue<'c>,
+    pub upper: IrValue<'c>,
     /// The numbers that its places depend on.
-    numbers: Vec<IrValue<'c>>,
+    pub numbers: Vec<IrValue<'c>>,
 }
+
+/// Whether the tile that an operation fills a buffer with, whose turn is a product's, is among those that are brought.
+pub(super) type Brings<'a, 'c> = &'a dyn Fn(IrOp<'c>, usize) -> bool;
 
 /// What the loop carries for the pipeline.
 struct Carried<'c> {
@@ -48,11 +51,11 @@ struct Carried<'c> {
 
 /// What was begun.
 #[derive(Default)]
-struct Fetched<'c> {
+pub(super) struct Fetched<'c> {
     /// Tiles that are loaded and not written yet.
     loaded: Vec<(Producer<'c>, IrValue<'c>)>,
     /// The group of the copies.
-    group: Option<IrValue<'c>>,
+    pub group: Option<IrValue<'c>>,
     /// The index of the iteration, and what of gathered tiles is computed for it.
     index: Option<IrValue<'c>>,
     gathered: HashMap<usize, IrValue<'c>>,
@@ -73,7 +76,10 @@ impl<'c> Fetched<'c> {
 
 impl<'c> Plan<'c> {
     /// Rewrites the loop.
-    pub fn apply(self, context: &'c Context) -> Result<(), Failed<'c>> {
+    pub fn apply(mut self, context: &'c Context) -> Result<(), Failed<'c>> {
+        if let Some(turns) = self.turns.take() {
+            return self.take_turns(context, turns);
+        }
         let mut ir = OpBuilder::new(context, Insertion::Before(self.of));
         ir.location = self.of.location();
         let bounds = Bounds::of(self.of)?;
@@ -98,7 +104,7 @@ impl<'c> Plan<'c> {
                 numbers,
             };
             let stage = ir.constant(iteration, "i32");
-            let fetched = self.fetch(&mut ir, &round, (stage, None), iteration)?;
+            let fetched = self.fetch(&mut ir, &round, (stage, &|_, _| true), iteration)?;
             self.deposit(&ir, &fetched, stage, iteration)?;
             groups.extend(fetched.group);
         }
@@ -152,19 +158,7 @@ impl<'c> Plan<'c> {
     ) -> Result<(), Failed<'c>> {
         let [mut read_stage, write_stage] = carried.stages;
         let mut groups = carried.groups;
-        for producer in &self.producers {
-            match producer {
-                Producer::Copy(copy) => erase_waits(*copy),
-                Producer::Load(..) => {}
-            }
-        }
-        for tile in self.gathered.iter().filter(|tile| tile.is_asynchronous()) {
-            erase_waits(tile.fill);
-        }
-        for read in &self.reads {
-            set_operand(*read, 1, read_stage);
-            set_attribute(*read, ITERATION, ir.i32(0));
-        }
+        self.prepare(ir, read_stage);
         let bounds = Bounds::of(new)?;
         let (mut now, mut all_sums) = (carried.read, Vec::new());
         let (mut fetched, mut numbers) = (Fetched::default(), Vec::new());
@@ -237,11 +231,43 @@ impl<'c> Plan<'c> {
         }
         let written = self.next(ir, write_stage);
 
-        // What the loop did before goes, and it yields what it carries.
+        let more = [read_stage, written]
+            .into_iter()
+            .chain(now.into_iter().flatten())
+            .chain(numbers)
+            .chain(groups);
+        self.finish(ir, new, all_sums, more)
+    }
+
+    /// What was waited for at once is not, and reads that no product alone makes are from a stage.
+    pub fn prepare(&self, ir: &OpBuilder<'c>, stage: IrValue<'c>) {
+        for producer in &self.producers {
+            match producer {
+                Producer::Copy(copy) => erase_waits(*copy),
+                Producer::Load(..) => {}
+            }
+        }
+        for tile in self.gathered.iter().filter(|tile| tile.is_asynchronous()) {
+            erase_waits(tile.fill);
+        }
+        for read in &self.reads {
+            set_operand(*read, 1, stage);
+            set_attribute(*read, ITERATION, ir.i32(0));
+        }
+    }
+
+    /// What the loop did before goes, products have these sums, and it yields what it carries.
+    pub fn finish(
+        self,
+        ir: &mut OpBuilder<'c>,
+        new: IrOp<'c>,
+        sums: Vec<IrValue<'c>>,
+        more: impl Iterator<Item = IrValue<'c>>,
+    ) -> Result<(), Failed<'c>> {
         let Some(old) = operations(self.body).into_iter().last() else {
             return Err((new, "has no end".into()));
         };
-        for (product, sums) in self.products.into_iter().zip(all_sums) {
+        for (product, sums) in self.products.into_iter().zip(sums) {
             product.finish(sums);
         }
         for producer in &self.producers {
@@ -253,13 +279,7 @@ impl<'c> Plan<'c> {
             }
         }
         self.gathered.iter().for_each(Gathered::erase);
-        let before = operands_of(old);
-        let more = [read_stage, written]
-            .into_iter()
-            .chain(now.into_iter().flatten())
-            .chain(numbers)
-            .chain(groups);
-        let yielded: Vec<IrValue> = before.chain(more).collect();
+        let yielded: Vec<IrValue> = operands_of(old).chain(more).collect();
         ir.insertion = Insertion::Before(old);
         ir.op(ScfOp::Yield, &yielded, &[], &[]);
         erase(old);
@@ -302,7 +322,7 @@ impl<'c> Plan<'c> {
 
     /// Whether something is reduced between a product and the one in front of it. What were read ahead for it would take registers all
     /// that time ("Attention at the tile level").
-    fn reduces_before(&self, number: usize) -> bool {
+    pub fn reduces_before(&self, number: usize) -> bool {
         let [before, product] = [number - 1, number].map(|number| self.products[number].dot);
         let behind = operations(self.body)
             .into_iter()
@@ -326,15 +346,16 @@ impl<'c> Plan<'c> {
             upper: bounds.upper,
             numbers: numbers.to_vec(),
         };
-        self.fetch(ir, &round, (stage, Some(number)), self.stages - 1)
+        let brings: Brings<'_, 'c> = &|_, turn| turn == number;
+        self.fetch(ir, &round, (stage, brings), self.stages - 1)
     }
 
-    /// Begins to bring the tiles of an iteration, all or those that are brought during a product; nothing is read from beyond the last one.
-    fn fetch(
+    /// Begins to bring some tiles of an iteration; nothing is read from beyond the last one.
+    pub fn fetch(
         &self,
         ir: &mut OpBuilder<'c>,
         round: &Round<'c>,
-        (stage, number): (IrValue<'c>, Option<usize>),
+        (stage, brings): (IrValue<'c>, Brings<'_, 'c>),
         iteration: i64,
     ) -> Result<Fetched<'c>, Failed<'c>> {
         let index = (round.index, round.upper);
@@ -346,9 +367,8 @@ impl<'c> Plan<'c> {
         };
         let mut copies = Vec::new();
         let repeat = Rematerialization { body: self.body };
-        let has_turn = |turn| number.is_none_or(|number| number == turn);
         let producers = self.producers.iter();
-        for producer in producers.filter(|producer| has_turn(self.turn_of(producer))) {
+        for producer in producers.filter(|tile| brings(tile.fill(), self.turn_of(tile))) {
             let fetch = producer.fetch();
             ir.location = fetch.location();
             let old = producer.at().map_err(|message| (fetch, message))?;
@@ -384,11 +404,7 @@ impl<'c> Plan<'c> {
                 }
             }
         }
-        let gathered = match has_turn(0) {
-            true => &self.gathered[..],
-            false => &[],
-        };
-        for tile in gathered {
+        for tile in self.gathered.iter().filter(|tile| brings(tile.fill, 0)) {
             if let Some(gather) = tile::GatherAsync::of(tile.fill) {
                 ir.location = tile.fill.location();
                 let elements = repeat.for_index(ir, tile.value, index.0, &mut known())?;
@@ -499,7 +515,7 @@ fn hold(ir: &OpBuilder, fetched: &Fetched) {
 }
 
 /// Waits for groups of copies, if there are any.
-fn wait<'c>(ir: &OpBuilder<'c>, groups: Option<&[IrValue<'c>]>) {
+pub(super) fn wait<'c>(ir: &OpBuilder<'c>, groups: Option<&[IrValue<'c>]>) {
     if let Some(groups) = groups.filter(|groups| !groups.is_empty()) {
         ir.op(TileOp::Wait, groups, &[], &[]);
     }

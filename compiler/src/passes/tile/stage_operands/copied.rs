@@ -4,7 +4,7 @@
 //! Through registers a tile is under way for a round at most, and with few rows a round is shorter than memory takes. So it has a ring of
 //! stages, as operands have, from which each thread reads what it would have loaded. Loops whose products many rows share keep their
 //! registers and instructions.
-use super::copies::loaders;
+use super::copies::{Span, loaders};
 use super::fill::fill_by_copy;
 use super::matrices::MatrixRead;
 use super::{Staging, allocate_view, buffer_type, products};
@@ -59,7 +59,7 @@ impl<'c> Staging<'c> {
             return Ok(());
         };
         let buffer = buffer_type(&tile, fast);
-        let loaders = loaders(op, &tile, [fast, fast], self.threads)?;
+        let loaders = loaders(op, &tile, [fast, fast], (self.threads, Span::Row))?;
         let Some(copy) = self.asynchronous(op, &tile, &buffer, loaders)? else {
             return Ok(());
         };

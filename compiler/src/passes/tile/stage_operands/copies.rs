@@ -1,6 +1,7 @@
 //! Which tiled copies bring an operand to shared memory, and read it.
 use super::Failed;
 use crate::passes::tile::coordinate::Coordinate;
+use crate::passes::tile::held_factor::waits_for_memory;
 use crate::passes::tile::matrix_copies::{first_stage, matrix_copy};
 use crate::passes::tile::types::reads_shared_memory;
 use crate::passes::user_error::user_error;
@@ -33,14 +34,33 @@ pub(super) enum Loaders {
     Registers(i64),
 }
 
-/// The tiled copies that may bring a tile, the best first: what the load pins alone, if it pins one.
+/// How much of a row in memory threads side by side copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Span {
+    /// A line of memory, of each line of the row: a thread has few rows, and computes once where each lies.
+    Line,
+    /// As much as there are threads for.
+    Row,
+}
+
+impl Span {
+    /// That of a tile for a product. What waits for memory reads rows in one piece.
+    pub fn of_operand(dot: IrOp) -> Span {
+        match waits_for_memory(dot) {
+            true => Span::Row,
+            false => Span::Line,
+        }
+    }
+}
+
+/// The tiled copies by so many threads that may bring a tile, the best first: what the load pins alone, if it pins one.
 pub(super) fn loaders<'c>(
     load: IrOp<'c>,
     tile: &TileType,
     [memory, fast]: [usize; 2],
-    threads: i64,
+    (threads, span): (i64, Span),
 ) -> Result<Loaders, Failed<'c>> {
-    let by = |atom: CopyAtom| loader(tile, atom, memory, threads);
+    let by = |atom: CopyAtom| loader(tile, atom, memory, (threads, span));
     let Some(pinned) = type_attribute(load, "copy") else {
         // What is transposed on the way is loaded in wide pieces, which `cp.async` could not scatter.
         let widths = CpAsync::WIDTHS.into_iter().filter(|_| memory == fast);
@@ -145,24 +165,45 @@ fn tile_extents(extents: &[i64]) -> String {
 const COPIES: &str =
     "write `copy = cp_async<f16, bits = 128>`, a tiled copy of it, or `universal<f16, bits = 128>`";
 
+/// Bytes of a line of memory: threads side by side access whole ones.
+const LINE: i64 = 128;
+
 /// The tiled copy by which threads side by side along memory bring a tile, as much at once as the atom copies.
-fn loader(tile: &TileType, atom: CopyAtom, fast: usize, threads: i64) -> Option<Val> {
+fn loader(
+    tile: &TileType,
+    atom: CopyAtom,
+    fast: usize,
+    (threads, span): (i64, Span),
+) -> Option<Val> {
     atom.verify().ok()?;
     let vector = atom.src_values();
     if tile.shape[fast] % vector != 0 {
         return None;
     }
-    let spread = copying(&tile.shape, fast, vector, threads).ok()?;
+    let line = 8 * LINE / (vector * tile.elem.bits()).max(1);
+    let has_lines = line > 0 && line < threads && tile.shape[fast] % (line * vector) == 0;
+    let by_lines = match span {
+        Span::Line if has_lines => copying(&tile.shape, fast, vector, (line, threads)).ok(),
+        Span::Line | Span::Row => None,
+    };
+    let by_rows = copying(&tile.shape, fast, vector, (threads, threads)).ok()?;
+    let by_lines = by_lines.filter(|lines| lines.threads() == by_rows.threads());
+    let spread = by_lines.unwrap_or(by_rows);
     let tiler = tile.shape.iter().map(|extent| Layout::scalar(*extent, 1));
     let tiler = Tiler::Tile(tiler.map(Tiler::Layout).collect());
     tiled_copy(atom, spread.tv().clone(), tiler).ok()
 }
 
-/// Which threads copy which vectors along memory: the first of them, as many as stand side by side in the tile.
-fn copying(shape: &[i64], fast: usize, vector: i64, threads: i64) -> Result<TileLayout, String> {
+/// Which threads copy which vectors along memory: the first of them, as many as stand side by side in the tile, but so many of a row.
+fn copying(
+    shape: &[i64],
+    fast: usize,
+    vector: i64,
+    (of_row, threads): (i64, i64),
+) -> Result<TileLayout, String> {
     let side_by_side = SideBySide {
         narrower: Narrower::Never,
-        ..SideBySide::along(fast, vector, threads)
+        ..SideBySide::along(fast, vector, of_row)
     };
     let spread = TileLayout::of_threads(shape, &side_by_side, threads);
     let mut first = spread.thread_modes(shape)?;

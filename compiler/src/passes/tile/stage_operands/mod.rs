@@ -36,7 +36,7 @@ use crate::passes::user_error::user_error;
 pub(super) use beside::BESIDE;
 use beside::sink;
 pub(super) use copies::gathered_along;
-use copies::{OperandRead, read_atom};
+use copies::{OperandRead, Span, read_atom};
 use cutec_dialects::atoms::Ldmatrix;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, operation_key, result_of, value_key,
@@ -211,7 +211,8 @@ impl<'c> Staging<'c> {
         let arrives = match descriptor {
             true => self.fill_by_map(&ir, load, &tile, buffer_type, stage)?,
             false => {
-                let loaders = copies::loaders(load, &tile, [memory, fast], self.threads)?;
+                let by = (self.threads, Span::of_operand(first));
+                let loaders = copies::loaders(load, &tile, [memory, fast], by)?;
                 self.fill(&ir, load, &tile, buffer_type, (memory, loaders), stage)?
             }
         };
