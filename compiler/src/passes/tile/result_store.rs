@@ -7,10 +7,10 @@ use super::raster::of_tile;
 use super::smem_tile;
 use super::tensor_box::{TensorBox, columns_of_piece};
 use super::types::{mma_of, operand_layout, reads_shared_memory, tensor_of, tile_of};
-use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{constant_of, defining_op, next_operation, operand_value};
+use crate::passes::control_flow::{in_loop, loops_around};
+use crate::passes::ir_utils::{constant_of, defining_op, is_inside, next_operation, operand_value};
 use cutec_dialects::atoms::{MmaAtom, MmaOp, TmaAtom, Wgmma};
-use cutec_dialects::builder::{IrOp, IrValue, OpBuilder};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of};
 use cutec_dialects::memo::type_value;
 use cutec_dialects::ops::{ArithOp, CuteOp, TileOp, cute, tile};
 use cutec_dialects::semantics::SemError;
@@ -134,6 +134,9 @@ impl<'c> ByMap<'c> {
             if tensor_of(view)? == tensor && !is_of_tile(*op, store) && !is_apart(*op, store) {
                 return None;
             }
+        }
+        if stays_in_place(store) {
+            return None;
         }
         let by = ByMap::at(store, of.value(), function, operations)?;
         by.tensor_box.store(&by.sums.buffer).ok()?;
@@ -319,6 +322,18 @@ fn is_apart<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
         let apart = distance(place.values[axis], second_place.values[axis]);
         apart.is_some_and(|apart| apart.abs() >= least)
     })
+}
+
+/// Whether a store writes the same tile in every round of a loop around it: bulk stores have no order among each other.
+fn stays_in_place<'c>(store: IrOp<'c>) -> bool {
+    let place = || operands_of(store).skip(1);
+    loops_around(store).any(|of| !place().any(|value| changes_in(value, of)))
+}
+
+/// Whether a value follows from what a loop carries.
+fn changes_in<'c>(value: IrValue<'c>, of: IrOp<'c>) -> bool {
+    is_inside(value, of)
+        && defining_op(value).is_none_or(|op| operands_of(op).any(|from| changes_in(from, of)))
 }
 
 /// Whether two views are slices of one at places of which one is known to differ.
