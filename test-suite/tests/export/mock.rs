@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+/// What `cuMemAlloc` of `libcuda.c` gives, for tensor maps of no elements.
+const NOWHERE: u64 = 0xA0_0000_0000;
+
 /// The C compiler.
 pub fn compiler() -> String {
     std::env::var("CC").unwrap_or_else(|_| "cc".to_owned())
@@ -369,7 +372,11 @@ pub fn expected(
         } else {
             "tiled"
         };
-        let address = match addresses[map.arg].wrapping_add_signed(map.offset_bytes) {
+        let address = match map.empty {
+            true => NOWHERE + if map.mutable { 256 } else { 0 },
+            false => addresses[map.arg].wrapping_add_signed(map.offset_bytes),
+        };
+        let address = match address {
             0 => "(nil)".to_owned(),
             address => format!("{address:#x}"),
         };

@@ -28,6 +28,7 @@ mod own_memory;
 mod plan;
 mod registers;
 mod rewrite;
+mod rewrite_turns;
 mod turns;
 
 use super::known_ops::checked_ops;

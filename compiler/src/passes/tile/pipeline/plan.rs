@@ -186,10 +186,16 @@ impl<'c> Plan<'c> {
         let turns = match depth.stages {
             2.. => None,
             _ if !depth.fits => return Ok(None),
-            _ => match Turns::of(body, (&producers, &gathered), &products, &reads) {
-                None => return Ok(None),
-                turns => turns,
-            },
+            _ => {
+                let copied = (producers.iter()).all(|tile| matches!(tile, Producer::Copy(_)))
+                    && gathered.iter().all(Gathered::is_asynchronous);
+                let fills = producers.iter().map(Producer::fill);
+                let fills = fills.chain(gathered.iter().map(|tile| tile.fill)).collect();
+                match Turns::of(body, fills, &products, &reads).filter(|_| copied) {
+                    None => return Ok(None),
+                    turns => turns,
+                }
+            }
         };
         if turns.is_some() {
             remark(of.location(), Turns::REASON);
