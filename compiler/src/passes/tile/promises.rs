@@ -1,13 +1,13 @@
 //! What a kernel would have to promise of a tensor so that several of its elements are accessed at once, as clauses of `where` with the names that
 //! the source has.
-use super::tensor_box::{argument, stride_promise};
 use super::types::{function_of_argument, tensor_of, view_of};
-use crate::passes::ir_utils::defining_op;
-use cutec_abi::{AbiExpr, Dim, KernelAbi, TensorAbi};
+use crate::passes::ir_utils::{blocks, defining_op};
+use cutec_abi::{AbiExpr, ArgAbi, Dim, KernelAbi, ParamAbi, TensorAbi};
 use cutec_dialects::abi::abi_of;
-use cutec_dialects::builder::{IrOp, IrValue, operands_of};
+use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::value::View;
+use melior::ir::BlockLike;
 
 /// A tensor that a kernel is passed.
 struct Passed {
@@ -110,8 +110,44 @@ pub(super) fn of_stride(view: IrValue, mode: usize, elements: i64) -> String {
     behind(Passed::whole(view).and_then(|passed| passed.stride(mode, elements)))
 }
 
-fn behind(clause: Option<String>) -> String {
+/// What is said of a clause that would help, behind what is missing.
+pub(super) fn behind(clause: Option<String>) -> String {
     clause.map_or(String::new(), |clause| {
         format!(": promise `where {clause}`")
     })
+}
+
+/// What the ABI says of the tensor that a view is.
+pub(super) fn argument<'a, 'c>(
+    abi: &'a KernelAbi,
+    tensor: IrValue<'c>,
+    function: IrOp<'c>,
+) -> Result<(usize, &'a TensorAbi), String> {
+    let entry = blocks(function, 0);
+    let index = entry.first().and_then(|entry| number_of(*entry, tensor));
+    let arg = match index.and_then(|index| abi.params.get(index)) {
+        Some(ParamAbi::Pointer { arg }) => *arg,
+        _ => return Err("the tensor is none that the kernel is passed".into()),
+    };
+    match abi.args.get(arg) {
+        Some(ArgAbi::Tensor(tensor)) => Ok((arg, tensor)),
+        _ => Err("the tensor is none that the kernel is passed".into()),
+    }
+}
+
+/// The clause of `where` that makes the stride of a mode a multiple of so many elements.
+pub(super) fn stride_promise(
+    abi: &KernelAbi,
+    declared: &TensorAbi,
+    mode: usize,
+    elements: i64,
+) -> Option<String> {
+    let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
+    let stride = declared.strides.get(mode)?.display(&names);
+    Some(format!("{stride} % {elements} == 0"))
+}
+
+/// The number of an argument of a block.
+pub(super) fn number_of<'c>(block: IrBlock<'c>, value: IrValue<'c>) -> Option<usize> {
+    (0..block.argument_count()).find(|index| argument_of(block, *index) == value)
 }

@@ -6,6 +6,7 @@
 use super::coordinate::{Coordinate, in_word, multiple, narrowed, number};
 use super::emits::cute;
 use super::mapped_view::{MappedView, UNIT, makes};
+use super::promises::{argument, behind, number_of, of_extent, stride_promise};
 use super::smem_tile;
 use super::twins;
 use super::types::view_of;
@@ -13,10 +14,10 @@ use super::windows::WindowsBox;
 use crate::passes::ir_utils::{blocks, defining_op, hints_of, is_zero};
 use crate::passes::say_left_out;
 use cutec_abi::tensor_map::{L2Promotion, MapSwizzle, OobFill};
-use cutec_abi::{ArgAbi, Dim, KernelAbi, ParamAbi, TensorAbi, TensorMapAbi};
+use cutec_abi::{KernelAbi, TensorAbi, TensorMapAbi};
 use cutec_dialects::abi::abi_of;
 use cutec_dialects::atoms::{TmaAtom, TmaKind};
-use cutec_dialects::builder::{IrBlock, IrOp, IrValue, OpBuilder, argument_of, operands_of};
+use cutec_dialects::builder::{IrOp, IrValue, OpBuilder, operands_of};
 use cutec_dialects::hints::Hints;
 use cutec_dialects::memo::val_of;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
@@ -26,7 +27,7 @@ use cutec_dialects::types::Vars;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::{Int, Layout, Tree, Width};
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockLike, Location, ValueLike};
+use melior::ir::{Location, ValueLike};
 
 /// Most modes of a tensor (CUDA driver API, `cuTensorMapEncodeTiled`).
 const MOST_MODES: usize = 5;
@@ -282,13 +283,17 @@ impl<'c> TensorBox<'c> {
 
     /// Whether a store could write behind the last element of a row: hardware stores whole units, whatever the extent.
     fn spills(&self) -> bool {
-        let extent = match &self.view {
-            Some(view) => view.extents.get(self.contiguous).cloned(),
-            None => view_of(self.tensor)
-                .and_then(|view| Some(view.layout.inner().mode(self.contiguous)?.size())),
-        };
         let elements = UNIT / elem_bytes(self.tensor);
+        let extent = self.extent(self.contiguous);
         !extent.is_some_and(|extent| extent.divisible_by(elements))
+    }
+
+    /// The extent of a mode of the tensor, or of the view that the map is of.
+    fn extent(&self, mode: usize) -> Option<Int> {
+        match &self.view {
+            Some(view) => view.extents.get(mode).cloned(),
+            None => Some(view_of(self.tensor)?.layout.inner().mode(mode)?.size()),
+        }
     }
 
     /// Why no store by a map keeps to the rows, and what would help, as a clause; `None` where one does.
@@ -297,23 +302,10 @@ impl<'c> TensorBox<'c> {
             return None;
         }
         let elements = UNIT / elem_bytes(self.tensor);
-        let promise = match (&self.view, abi.args.get(self.arg)) {
-            (Some(view), _) => view.promise_of_extent(abi, self.contiguous, elements),
-            (None, Some(ArgAbi::Tensor(tensor))) => {
-                let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
-                match tensor.extents.get(self.contiguous)? {
-                    Dim::Static(_) => None,
-                    Dim::Symbol(symbol) => {
-                        Some(format!("{} % {elements} == 0", names.get(*symbol)?))
-                    }
-                    Dim::Expr(expr) => Some(format!("{} % {elements} == 0", expr.display(&names))),
-                }
-            }
-            _ => None,
+        let promise = match &self.view {
+            Some(view) => behind(view.promise_of_extent(abi, self.contiguous, elements)),
+            None => of_extent(self.tensor, self.contiguous, elements),
         };
-        let promise = promise.map_or(String::new(), |promise| {
-            format!(": promise `where {promise}`")
-        });
         Some(format!(
             "it would write whole {UNIT} bytes, and rows may end within{promise}"
         ))
@@ -527,11 +519,8 @@ impl<'c> TensorBox<'c> {
 
     /// Whether a mode of the tensor is known to be no longer than the tile.
     fn has_one_tile(&self, mode: usize) -> bool {
-        let extent = || {
-            let mode = view_of(self.tensor)?.layout.inner().mode(mode)?;
-            mode.size().as_static()
-        };
-        extent().is_some_and(|extent| extent <= self.tile[mode])
+        let extent = self.extent(mode).and_then(|extent| extent.as_static());
+        extent.is_some_and(|extent| extent <= self.tile[mode])
     }
 
     /// [`TensorBox::coordinates`] of a view that the map is of: the first tile of one moved by elements, since no value of the kernel has all modes of
@@ -668,43 +657,8 @@ fn follow<'c>(
     }
 }
 
-/// The number of an argument of a block.
-fn number_of<'c>(block: IrBlock<'c>, value: IrValue<'c>) -> Option<usize> {
-    (0..block.argument_count()).find(|index| argument_of(block, *index) == value)
-}
-
-/// What the ABI says of the tensor that a view is.
-pub(super) fn argument<'a, 'c>(
-    abi: &'a KernelAbi,
-    tensor: IrValue<'c>,
-    function: IrOp<'c>,
-) -> Result<(usize, &'a TensorAbi), String> {
-    let entry = blocks(function, 0);
-    let index = entry.first().and_then(|entry| number_of(*entry, tensor));
-    let arg = match index.and_then(|index| abi.params.get(index)) {
-        Some(ParamAbi::Pointer { arg }) => *arg,
-        _ => return Err("the tensor is none that the kernel is passed".into()),
-    };
-    match abi.args.get(arg) {
-        Some(ArgAbi::Tensor(tensor)) => Ok((arg, tensor)),
-        _ => Err("the tensor is none that the kernel is passed".into()),
-    }
-}
-
 fn elem_bytes(tensor: IrValue) -> i64 {
     view_of(tensor).map_or(UNIT, |view| view.ptr.elem.bytes().max(1))
-}
-
-/// The clause of `where` that makes the stride of a mode a multiple of so many elements.
-pub(super) fn stride_promise(
-    abi: &KernelAbi,
-    declared: &TensorAbi,
-    mode: usize,
-    elements: i64,
-) -> Option<String> {
-    let names: Vec<&str> = abi.symbols.iter().map(|it| it.name.as_str()).collect();
-    let stride = declared.strides.get(mode)?.display(&names);
-    Some(format!("{stride} % {elements} == 0"))
 }
 
 /// The contiguous mode of a tensor, or of a view of one, of which there can be a map; why there can be none, and what would help.
@@ -740,10 +694,6 @@ fn mappable(abi: &KernelAbi, followed: &Followed, declared: &TensorAbi) -> Resul
             "`{tensor}` may begin anywhere: promise `where align({tensor}) >= {UNIT}`"
         ));
     }
-    let behind = |clause: Option<String>| match clause {
-        Some(promise) => format!(": promise `where {promise}`"),
-        None => String::new(),
-    };
     if let Some(mapped) = mapped.filter(|mapped| !mapped.offset.divisible_by(elements)) {
         let promise = behind(mapped.promise_of_offset(abi, elements));
         return Err(format!(

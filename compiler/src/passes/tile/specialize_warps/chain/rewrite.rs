@@ -66,12 +66,11 @@ impl<'c> Parts<'c> {
         let sums = tile::Dot::of(chain.last)?.c();
         let mut all = operations(chain.body);
         let end = all.pop()?;
-        let reads = waits.rings[chain.last_ring].copies.iter();
-        let behind: HashSet<usize> = reads
-            .flat_map(|copy| &copy.reads)
-            .chain(&waits.ops[chain.last_ring])
-            .chain([&chain.last])
-            .map(|op| operation_key(*op))
+        let behind: HashSet<usize> = waits.rings[chain.last_ring]
+            .reads()
+            .chain(waits.ops[chain.last_ring].iter().copied())
+            .chain([chain.last])
+            .map(operation_key)
             .collect();
         let is_behind = |op: &IrOp<'c>| behind.contains(&operation_key(*op));
         let (late, computed) = (chain.late(), chain.computed());

@@ -159,13 +159,12 @@ impl<'c> Ring<'c> {
         rings.extend(beside);
         for ring in &mut rings {
             ring.repeats |= stays;
-            let mut reads = ring.copies.iter().flat_map(|copy| &copy.reads);
-            ring.by_warps = reads.any(|read| {
-                let mut users = users(result_of(*read, 0)).into_iter();
+            let by_threads = ring.reads().any(|read| {
+                let mut users = users(result_of(read, 0)).into_iter();
                 users.any(|user| !TileOp::Dot.is(user))
             });
             // Beside one that two warps split each warp reads the other factor, to split it.
-            ring.by_warps |= ring.is_split();
+            ring.by_warps = by_threads || ring.is_split();
         }
         let threads = function_block_size(function).unwrap_or(0);
         let warpgroups = threads / WARPGROUP * in_turn(function);
