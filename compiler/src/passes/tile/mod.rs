@@ -23,6 +23,7 @@ mod issuable;
 mod known_ops;
 mod layout_classes;
 pub mod legalize_swizzle;
+mod load_again;
 pub mod load_early;
 pub mod lower_tokens;
 mod mapped_loads;

@@ -9,6 +9,7 @@ use super::exchange_factors::Exchanged;
 use super::held_factor::HeldFactor;
 use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
+use super::load_again::load_again;
 use super::mapped_loads::MappedLoads;
 use super::mapped_view::name_scalars;
 use super::multicast::asked;
@@ -115,6 +116,16 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
             .collect::<Result<Vec<_>, _>>()?;
         if !products.is_empty() {
             let threads = select(context, function, &products).map_err(failed)?;
+            // Of what a thread multiplies by itself many others have the same.
+            let by_threads = |product: &&Product<'c>| product.atom.issuer() == Issuer::Thread;
+            for product in products.iter().filter(by_threads) {
+                let factors = tile::Dot::of(product.dot).map(tile::Dot::factors);
+                let loads = factors
+                    .into_iter()
+                    .flatten()
+                    .filter_map(tile::Load::defining);
+                loads.for_each(|load| load_again(context, load.op()));
+            }
             set_block_size(context, function, threads)?;
         }
         Ok::<_, Reported>(())

@@ -9,6 +9,7 @@ use super::gathers::GatheredTile;
 use super::held_factor::{HeldFactor, waits_for_memory};
 use super::insert_barriers::written_tensors;
 use super::issuable::issuable;
+use super::load_again::load_again;
 use super::multicast;
 use super::order_of_rows::GROUPS;
 use super::pingpong;
@@ -21,9 +22,7 @@ use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
 use super::word_loads::is_of_words;
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{
-    clone, collect_nested, set_attribute, set_operand, string_attribute, uses,
-};
+use crate::passes::ir_utils::{collect_nested, set_attribute, string_attribute};
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
 use cutec_dialects::atoms::{Issuer, MmaAtom, MmaOp, Wgmma};
@@ -140,16 +139,7 @@ impl<'c> Choice<'c> {
     /// transposed for their store leave as they lie.
     pub fn apply(&self, context: &'c Context) {
         for load in &self.loads {
-            let mut others = uses(result_of(*load, 0));
-            others.retain(|(user, _)| !TileOp::Dot.is(*user));
-            if others.is_empty() {
-                continue;
-            }
-            let ir = OpBuilder::new(context, Insertion::Before(*load));
-            let again = result_of(ir.insert(clone(*load)), 0);
-            for (user, index) in others {
-                set_operand(user, index, again);
-            }
+            load_again(context, *load);
         }
         let mut inside = Vec::new();
         collect_nested(self.function, &mut inside);

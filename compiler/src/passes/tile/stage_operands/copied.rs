@@ -12,6 +12,7 @@ use crate::passes::ir_utils::{blocks, collect_nested, erase, operations, replace
 use crate::passes::tile::coordinate::Coordinate;
 use crate::passes::tile::held_factor::all_wait_for_memory;
 use crate::passes::tile::rematerialize::Rematerialization;
+use crate::passes::tile::twins::are_same;
 use crate::passes::tile::types::{Failed, fast_axis, mma_of, reads_shared_memory, tile_of};
 use cutec_dialects::builder::{Insertion, IrBlock, IrOp, OpBuilder};
 use cutec_dialects::ops::{ScfOp, TileOp, tile};
@@ -34,8 +35,15 @@ impl<'c> Staging<'c> {
             if !is_for_copies(&here)? {
                 continue;
             }
-            for load in here.into_iter().filter_map(tile::Load::of) {
-                self.copied_tile(load, body)?;
+            // What a product takes as well is read from the buffer of that.
+            let loads: Vec<tile::Load<'c>> = here.into_iter().filter_map(tile::Load::of).collect();
+            let is_multiplied = |load: &tile::Load<'c>| !products(load.result()).is_empty();
+            let (multiplied, others): (Vec<_>, Vec<_>) = loads.into_iter().partition(is_multiplied);
+            for load in others {
+                let same = |other: &tile::Load<'c>| are_same(load.op(), other.op());
+                if !multiplied.iter().any(same) {
+                    self.copied_tile(load, body)?;
+                }
             }
         }
         Ok(())
@@ -50,7 +58,7 @@ impl<'c> Staging<'c> {
         let is_ahead = takers.is_empty() || takers.iter().any(|op| ScfOp::Yield.is(*op));
         let is_plain = op.attribute("copy").is_err() && op.attribute(BY_ELEMENT).is_err();
         let is_small = tile.shape.len() <= 2 && tile.elem.bytes_of(tile.size()) <= MOST_BYTES;
-        if is_ahead || !is_plain || !is_small || !products(loaded).is_empty() {
+        if is_ahead || !is_plain || !is_small {
             return Ok(());
         }
         let at = Coordinate::of(op).map_err(|message| (op, message))?;
