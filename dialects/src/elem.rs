@@ -16,6 +16,7 @@ pub enum Elem {
     U32,
     I64,
     U64,
+    F4E2M1,
     F8E4M3,
     F8E5M2,
     F16,
@@ -27,7 +28,7 @@ pub enum Elem {
 
 impl Elem {
     /// Every element type with its MLIR name.
-    pub const ALL: [(Elem, &'static str); 17] = [
+    pub const ALL: [(Elem, &'static str); 18] = [
         (Elem::I1, "i1"),
         (Elem::I4, "i4"),
         (Elem::U4, "ui4"),
@@ -38,6 +39,7 @@ impl Elem {
         (Elem::U32, "ui32"),
         (Elem::I64, "i64"),
         (Elem::U64, "ui64"),
+        (Elem::F4E2M1, "f4E2M1FN"),
         (Elem::F8E4M3, "f8E4M3FN"),
         (Elem::F8E5M2, "f8E5M2"),
         (Elem::F16, "f16"),
@@ -66,7 +68,7 @@ impl Elem {
     /// Bits that one element takes in memory (a predicate takes a byte).
     pub fn bits(self) -> i64 {
         match self {
-            Elem::I4 | Elem::U4 => 4,
+            Elem::I4 | Elem::U4 | Elem::F4E2M1 => 4,
             Elem::I1 | Elem::I8 | Elem::U8 | Elem::F8E4M3 | Elem::F8E5M2 => 8,
             Elem::I16 | Elem::F16 | Elem::BF16 => 16,
             Elem::I32 | Elem::U32 | Elem::F32 | Elem::TF32 => 32,
@@ -89,7 +91,7 @@ impl Elem {
     /// unsigned integers of every width, which are signed here.
     pub fn dtype(self) -> Option<DType> {
         Some(match self {
-            Elem::I4 | Elem::U4 => return None,
+            Elem::I4 | Elem::U4 | Elem::F4E2M1 => return None,
             Elem::I1 => DType::Bool,
             Elem::I8 => DType::I8,
             Elem::U8 => DType::U8,
@@ -157,6 +159,7 @@ impl Elem {
             Elem::U8 => "u8",
             Elem::U32 => "u32",
             Elem::U64 => "u64",
+            Elem::F4E2M1 => "f4e2m1",
             Elem::F8E4M3 => "f8e4m3",
             Elem::F8E5M2 => "f8e5m2",
             Elem::I4
@@ -185,6 +188,7 @@ impl Elem {
             Elem::U32 => "u32",
             Elem::I64 => "s64",
             Elem::U64 => "u64",
+            Elem::F4E2M1 => "e2m1",
             Elem::F8E4M3 => "e4m3",
             Elem::F8E5M2 => "e5m2",
             Elem::F16 => "f16",

@@ -5,7 +5,7 @@
     keyword: "import const fn kernel record test bench where launch let var mut if else static for in while loop break continue return "
       + "roles pipeline step tunable",
     literal: "true false _",
-    type: "bool i4 u4 i8 u8 i16 i32 u32 i64 u64 f8e4m3 f8e5m2 f16 bf16 tf32 f32 f64 tensor",
+    type: "bool i4 u4 i8 u8 i16 i32 u32 i64 u64 f4e2m1 f8e4m3 f8e5m2 f16 bf16 tf32 f32 f64 tensor",
     built_in: "grid block tiles raster warps queue pingpong multicast min_blocks persistent cluster pdl thread_idx block_idx block_dim grid_dim tile self target",
   };
   hljs.registerLanguage("cute", () => ({

@@ -17,6 +17,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("std/tiles.cute", include_str!("../std/tiles.cute")),
     ("std/weights.cute", include_str!("../std/weights.cute")),
     ("std/sort.cute", include_str!("../std/sort.cute")),
+    (
+        "std/transforms.cute",
+        include_str!("../std/transforms.cute"),
+    ),
     ("std/conv.cute", include_str!("../std/conv.cute")),
     ("std/winograd.cute", include_str!("../std/winograd.cute")),
     ("std/gemm_sm80.cute", include_str!("../std/gemm_sm80.cute")),

@@ -1,4 +1,4 @@
-// Numbers of integers of 4 bits, two at once, and of bytes.
+// Numbers of integers and floats of 4 bits, two at once, and of bytes.
 // RUN: %cute-opt --tile-convert-packed %s | FileCheck %s
 
 gpu.module @kernels {
@@ -23,6 +23,27 @@ gpu.module @kernels {
     %1 = vector.shuffle %0, %0 [0, 4, 1, 5] : vector<8xi4>, vector<8xi4>
     %2 = arith.sitofp %1 : vector<4xi4> to vector<4xbf16>
     gpu.return %2 : vector<4xbf16>
+  }
+
+  // Of two e2m1 that are 16 bits apart the signs and the rest, each at its place in bf16, times 2 to the 126.
+  // CHECK-LABEL: gpu.func @floats
+  // CHECK: %[[WORD:.*]] = vector.extract %{{.*}}[0] : i32 from vector<1xi32>
+  // CHECK: %[[SIGNS:.*]] = llvm.inline_asm {{.*}}%ctaid.z{{.*}}0x80008000
+  // CHECK: %[[UP:.*]] = arith.shli %[[WORD]]
+  // CHECK: %[[SIGN:.*]] = arith.andi %[[UP]], %[[SIGNS]]
+  // CHECK: %[[REST_UP:.*]] = arith.shli %[[WORD]]
+  // CHECK: arith.constant 29360576 : i32
+  // CHECK: %[[REST:.*]] = arith.andi %[[REST_UP]],
+  // CHECK: arith.ori %[[SIGN]], %[[REST]]
+  // CHECK: arith.constant 2122350208 : i32
+  // CHECK: arith.mulf %{{.*}} : vector<2xbf16>
+  // CHECK-NOT: f4E2M1FN
+  // CHECK: gpu.return
+  gpu.func @floats(%words: vector<1xi32>) -> vector<2xbf16> {
+    %0 = vector.bitcast %words : vector<1xi32> to vector<8xf4E2M1FN>
+    %1 = vector.shuffle %0, %0 [0, 4] : vector<8xf4E2M1FN>, vector<8xf4E2M1FN>
+    %2 = arith.extf %1 : vector<2xf4E2M1FN> to vector<2xbf16>
+    gpu.return %2 : vector<2xbf16>
   }
 
   // Neighbours of a byte are brought 16 bits apart first. Without a sign nothing is turned around.

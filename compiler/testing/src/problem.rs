@@ -119,6 +119,12 @@ pub enum TestProblem {
         /// The name.
         name: String,
     },
+    /// `i & 1 == 0`, which compares before it combines bits.
+    #[error("`{symbol}` of a number and a bool")]
+    BitsOfBool {
+        /// The operator.
+        symbol: &'static str,
+    },
     /// A construct of kernels that has no meaning in a block.
     #[error("{what} cannot stand in a test")]
     NotHere {
@@ -325,6 +331,7 @@ impl TestProblem {
             | Self::UnknownParameter { .. }
             | Self::ParameterTwice { .. }
             | Self::NotOfTarget { .. }
+            | Self::BitsOfBool { .. }
             | Self::NotHere { .. }
             | Self::OfIndex
             | Self::WrongKind { .. }
@@ -350,6 +357,7 @@ impl Problem for TestProblem {
             | Self::UnknownParameter { .. }
             | Self::ParameterTwice { .. }
             | Self::NotOfTarget { .. }
+            | Self::BitsOfBool { .. }
             | Self::NotHere { .. }
             | Self::OfIndex
             | Self::WrongKind { .. }
@@ -477,6 +485,9 @@ impl Problem for TestProblem {
             ),
             Self::NotOfTarget { name } => Some(format!(
                 "reduce over it, as in `sum({name}) {{ … }}`, or use it on the left side"
+            )),
+            Self::BitsOfBool { symbol } => Some(format!(
+                "comparisons bind tighter than `{symbol}`: write `(i {symbol} 1) == 0`"
             )),
             _ => None,
         }

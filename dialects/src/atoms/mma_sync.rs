@@ -214,6 +214,7 @@ impl MmaSync {
             | Elem::U32
             | Elem::I64
             | Elem::U64
+            | Elem::F4E2M1
             | Elem::F8E4M3
             | Elem::F8E5M2
             | Elem::F16
@@ -325,6 +326,7 @@ impl MmaInstruction for MmaSync {
             | Elem::U32
             | Elem::I64
             | Elem::U64
+            | Elem::F4E2M1
             | Elem::F8E4M3
             | Elem::F8E5M2
             | Elem::BF16

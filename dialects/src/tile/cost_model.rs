@@ -674,11 +674,12 @@ impl ProductTile {
     /// two take turns; its rows of k are whole lines of 128 bytes, or half of one where three stages would not fit the memory of the target.
     pub fn of(elem: Elem, target: &Target) -> ProductTile {
         use Elem::{
-            BF16, F8E4M3, F8E5M2, F16, F32, F64, I1, I4, I8, I16, I32, I64, TF32, U4, U8, U32, U64,
+            BF16, F4E2M1, F8E4M3, F8E5M2, F16, F32, F64, I1, I4, I8, I16, I32, I64, TF32, U4, U8,
+            U32, U64,
         };
         let ((bm, bn, bytes), blocks) = match elem {
             F16 | BF16 | TF32 if target.has(Feature::Wgmma) => (IN_TURN, 1),
-            F16 | BF16 | TF32 | F8E4M3 | F8E5M2 | I8 | U8 | I4 | U4 => (TENSOR, 1),
+            F16 | BF16 | TF32 | F8E4M3 | F8E5M2 | I8 | U8 | I4 | U4 | F4E2M1 => (TENSOR, 1),
             F64 => (DOUBLE, 1),
             F32 | I1 | I16 | I32 | U32 | I64 | U64 => (SINGLE, 2),
         };

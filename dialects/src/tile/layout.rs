@@ -1,5 +1,6 @@
 //! How a tile is spread over the threads of a block.
 mod derived;
+mod halves;
 mod side_by_side;
 
 pub use side_by_side::{Narrower, SideBySide};

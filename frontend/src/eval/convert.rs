@@ -38,6 +38,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) if scalar.elem == to => Ok(value),
             Value::Vector(vector) if vector.elem == to => Ok(value),
             Value::Scalar(Scalar { elem: from, .. }) | Value::Vector(Vector { elem: from, .. })
+                if *from == Elem::F4E2M1 =>
+            {
+                self.cast_of_4_bits(&value, to, span)
+            }
+            Value::Scalar(Scalar { elem: from, .. }) | Value::Vector(Vector { elem: from, .. })
                 if [*from, to]
                     .into_iter()
                     .any(|elem| elem.is_float() && !elem.has_arithmetic()) =>
@@ -77,6 +82,31 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             true => self.narrowed(&wide, to, span),
             false => self.convert(to, &wide, span),
         }
+    }
+
+    /// As [`Evaluator::cast`] of e2m1, which 16 bits hold as well as 32: others meet it as f32.
+    fn cast_of_4_bits(
+        &mut self,
+        value: &Value<'c, 'a>,
+        to: Elem,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
+        let at_once = match to {
+            Elem::F16 | Elem::BF16 => to,
+            _ => Elem::F32,
+        };
+        let wide = match value {
+            Value::Scalar(scalar) => {
+                let ir = self.cast(scalar.ir, scalar.elem, at_once, None, span)?;
+                number_or_vector(ir, at_once, None)
+            }
+            Value::Vector(vector) => {
+                let ir = self.cast(vector.ir, vector.elem, at_once, Some(vector.len), span)?;
+                number_or_vector(ir, at_once, Some(vector.len))
+            }
+            other => return self.expected("a number or a view to convert", other, span),
+        };
+        self.convert(to, &wide, span)
     }
 
     fn cast(

@@ -533,7 +533,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             "a byte holds two of them",
         );
         Err(self.report(diagnostic.with_help(format!(
-            "pass and keep whole bytes as `u8`; `recast<{name}>(…)` sees them as `{name}` for copies and MMAs"
+            "pass and keep whole bytes as `u8`; `recast<{name}>(…)` sees them as `{name}`, for copies and MMAs, and in tiles for conversions"
         ))))
     }
 

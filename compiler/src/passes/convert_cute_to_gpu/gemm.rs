@@ -325,6 +325,7 @@ fn nvvm_type(elem: Elem) -> Option<&'static str> {
         | Elem::U32
         | Elem::I64
         | Elem::U64
+        | Elem::F4E2M1
         | Elem::F8E4M3
         | Elem::F8E5M2
         | Elem::F32 => None,

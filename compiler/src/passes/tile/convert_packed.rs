@@ -1,8 +1,9 @@
-//! `tile-convert-packed`: numbers of the narrow integers that words hold, by arithmetic on the words.
+//! `tile-convert-packed`: numbers of the narrow integers and floats that words hold, by arithmetic on the words.
 //!
-//! Before: conversions of vectors of i4 to other numbers, and of those of i8 to floating numbers: of a `vector.bitcast` of words, or of a
-//! `vector.shuffle` of one, as `tile.recast` makes it. After: no i4. Two numbers of 16 bits are made at once: an integer is put into the mantissa
-//! of a power of two that is large enough, and that subtracted, which is exact.
+//! Before: conversions of vectors of i4 and e2m1 to other numbers, and of those of i8 to floating numbers: of a `vector.bitcast` of words, or of a
+//! `vector.shuffle` of one, as `tile.recast` makes it. After: no elements of 4 bits. Two numbers of 16 bits are made at once: an integer is put into
+//! the mantissa of a power of two that is large enough, and that subtracted, which is exact; exponent and mantissa of an e2m1 are put where the wider
+//! type has the lowest bits of its own, and multiplied by the ratio of both scales, which is exact too.
 use super::super::ir_utils::{
     Kernel, collect_nested, defining_op, erase, for_each_kernel, replace_all_uses, users,
     vector_elements,
@@ -33,26 +34,27 @@ pub fn convert_packed<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), 
         let mut inside = Vec::new();
         collect_nested(function, &mut inside);
         for op in &inside {
-            let signed = match ArithOp::of(*op) {
-                Some(ArithOp::Sitofp | ArithOp::Extsi) => true,
-                Some(ArithOp::Uitofp | ArithOp::Extui) => false,
+            let kind = match ArithOp::of(*op) {
+                Some(ArithOp::Sitofp | ArithOp::Extsi) => Kind::Signed,
+                Some(ArithOp::Uitofp | ArithOp::Extui) => Kind::Unsigned,
+                Some(ArithOp::Extf) => Kind::E2m1,
                 _ => continue,
             };
-            convert(context, *op, signed);
+            convert(context, *op, kind);
         }
         Ok::<_, Reported>(())
     })
 }
 
-/// What becomes f32 and then a number of 16 bits becomes that at once: both have each integer of a byte and less.
+/// What becomes f32 and then a number of 16 bits becomes that at once: both have each number of a byte and less.
 fn round_at_once<'c>(context: &'c Context, op: IrOp<'c>) -> Option<()> {
     let wide = operands_of(op).next().filter(|_| ArithOp::Truncf.is(op))?;
     let convert = defining_op(wide)?;
-    let signs = [ArithOp::Sitofp, ArithOp::Uitofp];
-    let kind = ArithOp::of(convert).filter(|kind| signs.contains(kind))?;
+    let kinds = [ArithOp::Sitofp, ArithOp::Uitofp, ArithOp::Extf];
+    let kind = ArithOp::of(convert).filter(|kind| kinds.contains(kind))?;
     let narrow = operands_of(convert).next()?;
     let elem = |value: IrValue<'c>| Some(type_text(vector_elements(value.r#type())?.1));
-    if &*elem(wide)? != "f32" || !matches!(&*elem(narrow)?, "i4" | "i8") {
+    if &*elem(wide)? != "f32" || !matches!(&*elem(narrow)?, "i4" | "i8" | "f4E2M1FN") {
         return None;
     }
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
@@ -84,16 +86,33 @@ struct Place {
     bit: i64,
 }
 
-/// Narrow integers in words of 32 bits.
+/// What narrow numbers are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Signed,
+    Unsigned,
+    E2m1,
+}
+
+/// Narrow numbers in words of 32 bits.
 struct Packed<'c> {
     ir: OpBuilder<'c>,
     words: Vec<IrValue<'c>>,
     places: Vec<Place>,
     width: i64,
-    signed: bool,
+    kind: Kind,
 }
 
-fn convert<'c>(context: &'c Context, op: IrOp<'c>, signed: bool) {
+/// Where a wider type has the mantissa of an e2m1, and the bits of 2 to the difference of their biases, 1 and 15 or 127.
+fn of_wider(to: &str) -> (i64, i64) {
+    match to {
+        "f16" => (9, 0x7400),
+        "bf16" => (6, 0x7e80),
+        _ => (22, 0x7e80_0000),
+    }
+}
+
+fn convert<'c>(context: &'c Context, op: IrOp<'c>, kind: Kind) {
     let Some(narrow) = operands_of(op).next() else {
         return;
     };
@@ -103,9 +122,9 @@ fn convert<'c>(context: &'c Context, op: IrOp<'c>, signed: bool) {
     ) else {
         return;
     };
-    let width = match &*type_text(from) {
-        "i4" => 4,
-        "i8" => 8,
+    let width = match (&*type_text(from), kind) {
+        ("i4", Kind::Signed | Kind::Unsigned) | ("f4E2M1FN", Kind::E2m1) => 4,
+        ("i8", Kind::Signed | Kind::Unsigned) => 8,
         _ => return,
     };
     let to_text = type_text(to);
@@ -118,7 +137,7 @@ fn convert<'c>(context: &'c Context, op: IrOp<'c>, signed: bool) {
     };
     let mut ir = OpBuilder::new(context, Insertion::Before(op));
     ir.location = op.location();
-    let packed = expands.then(|| Packed::of(ir, narrow, width, signed));
+    let packed = expands.then(|| Packed::of(ir, narrow, width, kind));
     let Some(packed) = packed.flatten() else {
         return;
     };
@@ -170,7 +189,7 @@ pub(super) fn in_words<'c>(ir: &OpBuilder<'c>, of: IrValue<'c>, bits: i64) -> Op
 
 impl<'c> Packed<'c> {
     /// What a vector is of. One of 4 bits that is of no words, as of what a loop carries, becomes one of words.
-    fn of(ir: OpBuilder<'c>, narrow: IrValue<'c>, width: i64, signed: bool) -> Option<Self> {
+    fn of(ir: OpBuilder<'c>, narrow: IrValue<'c>, width: i64, kind: Kind) -> Option<Self> {
         let (count, _) = vector_elements(narrow.r#type())?;
         let of_words = |value: IrValue<'c>| {
             let of = defining_op(value).filter(|op| VectorOp::Bitcast.is(*op));
@@ -185,8 +204,15 @@ impl<'c> Packed<'c> {
         let (of, order) = match found.or_else(in_order) {
             Some(found) => found,
             None if width == 4 => {
+                let nibbles = match kind {
+                    Kind::E2m1 => {
+                        let ty = ir.vector_type(count, ir.ty("i4"));
+                        ir.value(ArithOp::Bitcast, &[narrow], &[], ty)
+                    }
+                    Kind::Signed | Kind::Unsigned => narrow,
+                };
                 let ty = ir.vector_type(count, ir.ty("i8"));
-                let of = ir.value(ArithOp::Extui, &[narrow], &[], ty);
+                let of = ir.value(ArithOp::Extui, &[nibbles], &[], ty);
                 (of, (0..count).map(|at| 2 * at).collect())
             }
             None => (in_words(&ir, narrow, count * width)?, (0..count).collect()),
@@ -215,8 +241,12 @@ impl<'c> Packed<'c> {
             words,
             places: places?,
             width,
-            signed,
+            kind,
         })
+    }
+
+    fn is_signed(&self) -> bool {
+        self.kind == Kind::Signed
     }
 
     fn number(&self, bits: i64) -> IrValue<'c> {
@@ -252,6 +282,7 @@ impl<'c> Packed<'c> {
         };
         let mut elements = Vec::new();
         let known = self.in_register(match (self.width, to) {
+            (4, _) if self.kind == Kind::E2m1 => 0x8000_8000,
             (4, _) => 0x000f_000f,
             (_, "f16") => fill_of_8(POWER_OF_F16),
             _ => fill_of_8(POWER_OF_BF16),
@@ -259,9 +290,11 @@ impl<'c> Packed<'c> {
         for part in self.places.chunks(PART) {
             let mut words: [Vec<IrValue<'c>>; 2] = [Vec::new(), Vec::new()];
             for pair in part.chunks_exact(2) {
+                let pair = [pair[0], pair[1]];
                 let [number, more] = match self.width {
-                    4 => self.pair_of_4([pair[0], pair[1]], known, text),
-                    _ => self.pair_of_8([pair[0], pair[1]], known, text),
+                    4 if self.kind == Kind::E2m1 => self.pair_of_e2m1(pair, known, text),
+                    4 => self.pair_of_4(pair, known, text),
+                    _ => self.pair_of_8(pair, known, text),
                 };
                 words[0].push(number);
                 words[1].push(more);
@@ -272,11 +305,15 @@ impl<'c> Packed<'c> {
                 let words = self.ir.value(VectorOp::FromElements, &words, &[], of);
                 self.ir.value(VectorOp::Bitcast, &[words], &[], ty)
             });
-            let more = match self.width == 8 && !self.signed && to != "f16" {
+            let more = match self.width == 8 && !self.is_signed() && to != "f16" {
                 true => self.negated_above_sign(more, ty),
                 false => more,
             };
-            let numbers = self.ir.value(ArithOp::Subf, &[number, more], &[], ty);
+            let by = match self.kind {
+                Kind::E2m1 => ArithOp::Mulf,
+                Kind::Signed | Kind::Unsigned => ArithOp::Subf,
+            };
+            let numbers = self.ir.value(by, &[number, more], &[], ty);
             for at in 0..part.len() as i64 {
                 let position = [("static_position", self.ir.i64_array(&[at]))];
                 let element = self
@@ -307,8 +344,39 @@ impl<'c> Packed<'c> {
         } else {
             0x4300_4300
         };
-        let more = power | if self.signed { 0x0008_0008 } else { 0 };
+        let more = power | if self.is_signed() { 0x0008_0008 } else { 0 };
         [self.binary(ArithOp::Xori, bits, more), self.number(more)]
+    }
+
+    /// The signs, exponents and mantissas of two e2m1 where the wider type has them, and what these are to be multiplied by.
+    fn pair_of_e2m1(
+        &self,
+        [low, high]: [Place; 2],
+        signs: IrValue<'c>,
+        to: &str,
+    ) -> [IrValue<'c>; 2] {
+        let (first, scale) = of_wider(to);
+        let rest = 0x7 << first;
+        let i32_type = self.ir.ty("i32");
+        let bits = match low.word == high.word && high.bit == low.bit + 16 {
+            true => {
+                let sign = [self.moved(low, 12), signs];
+                self.or(
+                    self.ir.value(ArithOp::Andi, &sign, &[], i32_type),
+                    self.binary(ArithOp::Andi, self.moved(low, first), rest << 16 | rest),
+                )
+            }
+            false => {
+                let half = |place: Place, at: i64| {
+                    self.or(
+                        self.binary(ArithOp::Andi, self.moved(place, at + 12), 0x8000 << at),
+                        self.binary(ArithOp::Andi, self.moved(place, at + first), rest << at),
+                    )
+                };
+                self.or(half(low, 0), half(high, 16))
+            }
+        };
+        [bits, self.number(scale << 16 | scale)]
     }
 
     /// A number in a register that ptxas does not know: of a `LOP3` or a `PRMT` one operand is a constant, and a second one would be moved to
@@ -325,7 +393,7 @@ impl<'c> Packed<'c> {
     fn pair_of_8(&self, [low, high]: [Place; 2], fill: IrValue<'c>, to: &str) -> [IrValue<'c>; 2] {
         let select = [low.bit / 8, high.bit / 8];
         let (power, flip) = match to {
-            "f16" => (POWER_OF_F16, self.signed),
+            "f16" => (POWER_OF_F16, self.is_signed()),
             _ => (POWER_OF_BF16, false),
         };
         let both = power << 8 | power << 24;
@@ -370,12 +438,12 @@ impl<'c> Packed<'c> {
     /// Bytes in the lowest bits of 2²³, and that subtracted.
     fn bytes_in_f32(&self, f32_type: Type<'c>) -> Vec<IrValue<'c>> {
         let power = self.in_register(POWER_OF_F32);
-        let more = POWER_OF_F32 | if self.signed { 0x80 } else { 0 };
+        let more = POWER_OF_F32 | if self.is_signed() { 0x80 } else { 0 };
         let more = self
             .ir
             .value(ArithOp::Bitcast, &[self.number(more)], &[], f32_type);
         let each = |place: &Place| {
-            let word = match self.signed {
+            let word = match self.is_signed() {
                 true => self.binary(ArithOp::Xori, self.words[place.word], 0x8080_8080),
                 false => self.words[place.word],
             };
@@ -392,16 +460,19 @@ impl<'c> Packed<'c> {
     fn one_by_one(&self, to: Type<'c>) -> Vec<IrValue<'c>> {
         let text = type_text(to);
         let each = |place: &Place| {
+            if self.kind == Kind::E2m1 {
+                return self.e2m1(*place, to);
+            }
             if &*text == "f32" && self.width == 4 {
                 let bits = self.binary(ArithOp::Andi, self.moved(*place, 0), 0xf);
-                let more = 0x4b00_0000 | if self.signed { 8 } else { 0 };
+                let more = 0x4b00_0000 | if self.is_signed() { 8 } else { 0 };
                 let bits = self.binary(ArithOp::Xori, bits, more);
                 let [number, more] = [bits, self.number(more)]
                     .map(|bits| self.ir.value(ArithOp::Bitcast, &[bits], &[], to));
                 return self.ir.value(ArithOp::Subf, &[number, more], &[], to);
             }
             let up = self.moved(*place, 32 - self.width);
-            let down = match self.signed {
+            let down = match self.is_signed() {
                 true => ArithOp::Shrsi,
                 false => ArithOp::Shrui,
             };
@@ -415,5 +486,22 @@ impl<'c> Packed<'c> {
             self.ir.value(op, &[number], &[], to)
         };
         self.places.iter().map(each).collect()
+    }
+
+    /// One e2m1 as f32, and from that as another type.
+    fn e2m1(&self, place: Place, to: Type<'c>) -> IrValue<'c> {
+        let (first, scale) = of_wider("f32");
+        let bits = self.or(
+            self.binary(ArithOp::Andi, self.moved(place, 28), 0x8000_0000),
+            self.binary(ArithOp::Andi, self.moved(place, first), 0x7 << first),
+        );
+        let f32_type = self.ir.ty("f32");
+        let factors = [bits, self.number(scale)]
+            .map(|bits| self.ir.value(ArithOp::Bitcast, &[bits], &[], f32_type));
+        let number = self.ir.value(ArithOp::Mulf, &factors, &[], f32_type);
+        match to == f32_type {
+            true => number,
+            false => self.ir.value(ArithOp::Truncf, &[number], &[], to),
+        }
     }
 }

@@ -176,10 +176,43 @@ impl<'c> Assignment<'c> {
             together: None,
             ..along.clone()
         };
-        let layout = TileLayout::of_threads(part, &along, self.threads);
-        let whole = layout.joined(part, axis, tile.shape[axis] / part[axis]);
+        let count = tile.shape[axis] / part[axis];
+        let layout = self.of_halves(value, tile, (part, axis), &along);
+        let layout = layout.unwrap_or_else(|| TileLayout::of_threads(part, &along, self.threads));
+        let whole = layout.joined(part, axis, count);
         let op = defining_op(value).unwrap_or(self.function);
         whole.map(Some).map_err(|message| (op, message))
+    }
+
+    /// The layout of a part along an axis of which each thread has both halves of what steps further on take apart, where no access to memory and no
+    /// lanes that combine it say how it is spread.
+    fn of_halves(
+        &self,
+        value: IrValue<'c>,
+        tile: &TileType,
+        (part, axis): (&[i64], usize),
+        along: &SideBySide,
+    ) -> Option<TileLayout> {
+        let is_free = self.memory(value, tile).is_none() && along.combined.is_empty();
+        if !is_free
+            || blocks_of_tile(self.function) > 1
+            || part.iter().any(|extent| extent.count_ones() != 1)
+        {
+            return None;
+        }
+        // Places in a part lack the bits that tell parts apart.
+        let of_axis = part[axis..].iter().product::<i64>().ilog2();
+        let count = (tile.shape[axis] / part[axis]).ilog2();
+        let of_part = |bit: u32| match bit < of_axis {
+            true => Some(bit),
+            false => bit.checked_sub(count).filter(|bit| *bit >= of_axis),
+        };
+        let halves = self.taken_apart(value, tile).into_iter();
+        let halves: Vec<u32> = halves.filter_map(of_part).collect();
+        if halves.is_empty() {
+            return None;
+        }
+        TileLayout::of_halves(part, (along.axis, along.vector), self.threads, &halves)
     }
 
     /// Warns where threads hold the same, though each could have a part of its own.

@@ -1,14 +1,15 @@
 //! What lies between a tile as it is spread and as an operation takes it, or gives it.
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
-    defining_op, is_inside, next_operation, replace_all_uses, set_operand, users,
+    defining_op, is_inside, next_operation, replace_all_uses, same_block, set_operand, users,
 };
-use crate::passes::tile::types::{Failed, operand, tile_of};
+use crate::passes::tile::types::{Failed, offsets_of, operand, tile_of};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::tile::TileLayout;
 use melior::Context;
 use melior::ir::{ValueLike, operation::OperationLike};
+use std::collections::HashSet;
 
 /// Lets an operation take a tile as it needs it.
 pub(super) fn convert_operand<'c>(
@@ -86,4 +87,54 @@ pub(super) fn convert_recast<'c>(
     }
     result.set_type(tile.with_layout(layout).ir(context));
     Ok(())
+}
+
+/// Spreads a tile as its parts are wanted, where one after the other takes each of them, so that a thread has what it is to have of every part. Whether the
+/// operation takes such a part.
+///
+/// # Errors
+/// As [`convert_operand`].
+pub(super) fn convert_for_parts<'c>(
+    context: &'c Context,
+    op: IrOp<'c>,
+) -> Result<bool, Failed<'c>> {
+    let Some(slice) = tile::Slice::of(op) else {
+        return Ok(false);
+    };
+    let (input, part) = (slice.input(), slice.result());
+    let (from, to) = (tile_of(op, input)?, tile_of(op, part)?);
+    let mut axes = (0..from.shape.len()).filter(|axis| from.shape[*axis] != to.shape[*axis]);
+    let (Some(axis), None, Some(layout)) = (axes.next(), axes.next(), &to.layout) else {
+        return Ok(false);
+    };
+    let is_like = |other: &IrOp<'c>| {
+        let other = tile::Slice::of(*other);
+        other.is_some_and(|other| {
+            same_block(other.op(), op) && other.result().r#type() == part.r#type()
+        })
+    };
+    let parts: Vec<IrOp<'c>> = users(input).into_iter().filter(is_like).collect();
+    let offsets = parts.iter().map(|part| offsets_of(*part));
+    let offsets = offsets.collect::<Result<HashSet<_>, _>>();
+    let offsets = offsets.map_err(|message| (op, message))?;
+    let count = from.shape[axis] / to.shape[axis];
+    if from.shape[axis] % to.shape[axis] != 0 || offsets.len() as i64 != count {
+        return Ok(false);
+    }
+    let failed = |message| (op, message);
+    let whole = layout.joined(&to.shape, axis, count).map_err(failed)?;
+    if whole
+        .of_part(&from.shape, &to.shape)
+        .map_err(failed)?
+        .as_ref()
+        != Some(layout)
+    {
+        return Ok(false);
+    }
+    convert_operand(context, op, 0, whole)?;
+    let converted = operand(op, 0)?;
+    parts
+        .into_iter()
+        .for_each(|part| set_operand(part, 0, converted));
+    Ok(true)
 }

@@ -14,9 +14,10 @@ mod by_itself;
 mod conversions;
 mod scatters;
 mod shared_work;
+mod taken_apart;
 mod threads;
 
-use conversions::{convert_operand, convert_recast, convert_result};
+use conversions::{convert_for_parts, convert_operand, convert_recast, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;
 use super::gathers::Vectors;
@@ -418,6 +419,7 @@ impl<'c> Assignment<'c> {
                                 convert_result(context, *op, index, given.clone())?;
                             }
                         }
+                        None if convert_for_parts(context, *op)? => {}
                         None => {
                             reshape_by_gather(context, *op, [input, result])?;
                             replaced.push(*op);

@@ -335,7 +335,15 @@ impl<'a> Lowerer<'a> {
             }
             ExprKind::Unary { op, operand } => self.unary(op.node, operand),
             ExprKind::Binary { op, lhs, rhs } => {
+                let sides = [lhs, rhs];
                 let (lhs, rhs) = (self.expr(lhs)?, self.expr(rhs)?);
+                if op.node.is_bitwise()
+                    && let [Some(one), Some(other)] = sides.map(|side| self.is_condition(side))
+                    && one != other
+                {
+                    let symbol = op.node.symbol();
+                    return Err(TestProblem::BitsOfBool { symbol }.at(expr.span));
+                }
                 Ok(arithmetic(op.node, lhs, rhs))
             }
             ExprKind::Index { base, indices } => self.access(base, indices, expr.span),
@@ -348,6 +356,31 @@ impl<'a> Lowerer<'a> {
             }
             .at(expr.span)),
             _ => self.scalar(expr),
+        }
+    }
+
+    /// Whether an expression that was lowered is a condition, and no number; `None` where a call or what stands in a function's `let` says it.
+    fn is_condition(&mut self, expr: &Expr) -> Option<bool> {
+        match &*expr.kind {
+            ExprKind::Bool(_) => Some(true),
+            ExprKind::Int { .. } | ExprKind::Float { .. } | ExprKind::Index { .. } => Some(false),
+            ExprKind::Name(name) => match self.resolve(name, expr.span) {
+                Ok(Binding::Variable(_)) => Some(false),
+                Ok(Binding::Value(value)) => Some(matches!(value, Value::Bool(_))),
+                Ok(Binding::Slot { .. }) | Err(_) => None,
+            },
+            ExprKind::Unary { op, operand } => match op.node {
+                UnaryOp::Not => self.is_condition(operand),
+                UnaryOp::Neg => Some(false),
+            },
+            ExprKind::Binary { op, lhs, rhs } if op.node.is_bitwise() => {
+                self.is_condition(lhs).or_else(|| self.is_condition(rhs))
+            }
+            ExprKind::Binary { op, .. } => {
+                let joins = matches!(op.node, BinaryOp::And | BinaryOp::Or);
+                Some(joins || op.node.is_comparison())
+            }
+            _ => None,
         }
     }
 
