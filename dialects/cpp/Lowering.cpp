@@ -24,6 +24,8 @@
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
@@ -215,4 +217,42 @@ struct NoRepetitions : llvm::OptPassGate {
 extern "C" void cutec_skip_repetitions(LLVMContextRef context) {
   static NoRepetitions gate;
   llvm::unwrap(context)->setOptPassGate(gate);
+}
+
+namespace {
+// Uses of one integer, from which on it is hidden.
+constexpr size_t MANY_COMPARISONS = 32;
+
+// Whether an integer and a constant are compared for equality, or comparisons alone look at their sum: loop strength
+// reduction looks for a formula of each such constant.
+bool isCompared(const llvm::User *user) {
+  if (auto *compares = dyn_cast<llvm::ICmpInst>(user))
+    return compares->isEquality();
+  auto *of = dyn_cast<llvm::BinaryOperator>(user);
+  return of && isa<llvm::ConstantInt>(of->getOperand(1)) && !of->use_empty() &&
+         llvm::all_of(of->users(), [](const llvm::User *user) { return isa<llvm::ICmpInst>(user); });
+}
+} // namespace
+
+// Hides from loop strength reduction the integers that many comparisons look at, as those of a mask look at the place of a
+// thread's first element: the pass takes quadratic time, and there is nothing to gain. What addresses follow from stays.
+extern "C" void cutec_hide_comparisons(LLVMModuleRef module) {
+  for (llvm::Function &function : *llvm::unwrap(module)) {
+    for (llvm::BasicBlock &block : function) {
+      for (llvm::Instruction &value : llvm::make_early_inc_range(block)) {
+        // Of an index itself the backend moves the copy out of the loop.
+        if (!value.getType()->isIntegerTy() || isa<llvm::PHINode>(value) || value.isTerminator())
+          continue;
+        llvm::SmallVector<llvm::Use *> hidden;
+        for (llvm::Use &use : value.uses())
+          if (isCompared(use.getUser()))
+            hidden.push_back(&use);
+        if (hidden.size() < MANY_COMPARISONS)
+          continue;
+        auto *copy = new llvm::FreezeInst(&value, "", std::next(value.getIterator()));
+        for (llvm::Use *use : hidden)
+          use->set(copy);
+      }
+    }
+  }
 }

@@ -66,6 +66,8 @@ unsafe extern "C" {
     ) -> *mut Module;
     /// Of `dialects/cpp/Lowering.cpp`.
     pub(super) fn cutec_skip_repetitions(context: *mut Context);
+    /// Of `dialects/cpp/Lowering.cpp`.
+    pub(super) fn cutec_hide_comparisons(module: *mut Module);
     pub(super) safe fn LLVMGetVersion(major: &mut c_uint, minor: &mut c_uint, patch: &mut c_uint);
     pub(super) fn LLVMCountBasicBlocks(function: *mut Value) -> c_uint;
 

@@ -314,6 +314,7 @@ impl LlvmModule {
         // SAFETY: module and machine are alive; the buffer is copied, then disposed of.
         let text = unsafe {
             ffi::cutec_skip_repetitions(self.context.as_ptr());
+            ffi::cutec_hide_comparisons(self.module.as_ptr());
             let (mut error, mut buffer) = (std::ptr::null_mut(), std::ptr::null_mut());
             let failed = ffi::LLVMTargetMachineEmitToMemoryBuffer(
                 self.machine.as_ptr(),
