@@ -2,6 +2,7 @@
 // RUN: %cute-opt --cute-allocate-smem --split-input-file %s | FileCheck %s
 
 !a = !cute.memref<f32, smem, align<16>, "1024:1">
+!large = !cute.memref<f32, smem, align<16>, "15360:1">
 !r = !cute.memref<f32, rmem, align<16>, "4:1">
 !s = !cute.memref<f32, smem, align<16>, "4:1">
 
@@ -29,6 +30,21 @@ gpu.module @kernels {
     %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
     cute.memref.store(%x, %b, %i) : f32, !a, !cute.int_tuple<"0">
     nvvm.barrier0
+    gpu.return
+  }
+
+  // Beside each other they leave room for one block on a multiprocessor of sm_80, with a barrier in between for two.
+  // CHECK-LABEL: gpu.func @few
+  // CHECK-SAME: cute.smem_bytes = 61440
+  // CHECK: cute.memref.load
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK-NEXT: cute.memref.store
+  gpu.func @few() kernel {
+    %a = cute.memref.alloc_smem() : () -> !large
+    %b = cute.memref.alloc_smem() : () -> !large
+    %i = cute.static : !cute.int_tuple<"0">
+    %x = cute.memref.load(%a, %i) : (!large, !cute.int_tuple<"0">) -> f32
+    cute.memref.store(%x, %b, %i) : f32, !large, !cute.int_tuple<"0">
     gpu.return
   }
 

@@ -5,8 +5,9 @@
 //! verifier checks.
 //!
 //! Buffers share memory where one is used no more when the other is used first, all threads have met in
-//! between, and no copy is on its way. Where the kernel needs more than the target has, a barrier is put
-//! in for them to meet.
+//! between, and no copy is on its way. Where the kernel needs more than the target has, a barrier is put in
+//! for them to meet; so it is in a kernel without products, whose registers let many blocks share a
+//! multiprocessor, if buffers have room for few blocks there and would have it for twice as many.
 mod liveness;
 
 use super::ir_utils::{collect_nested, for_each_kernel, set_attribute};
@@ -35,6 +36,9 @@ pub fn allocate_smem<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
     })
 }
 
+/// So many blocks on a multiprocessor hide what each of them waits for.
+const BLOCKS_BESIDE: i64 = 4;
+
 /// A buffer: the operation that allocates it, its bytes and alignment, when it is used.
 struct Buffer<'c> {
     op: IrOp<'c>,
@@ -58,6 +62,7 @@ struct Placement<'c> {
 fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Result<(), Reported> {
     let mut operations = Vec::new();
     collect_nested(function, &mut operations);
+    let multiplies = operations.iter().any(|op| CuteOp::Gemm.is(*op));
     operations.retain(|op| CuteOp::MemrefAllocSmem.is(*op));
     let kernel = KernelOrder::of(function);
     let buffers = operations
@@ -67,8 +72,13 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
 
     let limit = i64::from(target.max_smem);
     let mut placed = placement(&buffers, &kernel, false);
-    if placed.end > limit {
-        placed = placement(&buffers, &kernel, true);
+    let blocks = |placed: &Placement| limit / placed.end.max(1);
+    let are_few = !multiplies && blocks(&placed) < BLOCKS_BESIDE;
+    if placed.end > limit || are_few {
+        let closer = placement(&buffers, &kernel, true);
+        if placed.end > limit || blocks(&closer) >= 2 * blocks(&placed) {
+            placed = closer;
+        }
     }
     let ir = OpBuilder::new(context, Insertion::Before(function));
     for (buffer, offset) in buffers.iter().zip(&placed.offsets) {
