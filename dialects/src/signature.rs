@@ -7,7 +7,7 @@ use crate::elem::Elem;
 use crate::legal::check_type;
 use crate::types::{Vars, parse_type};
 use crate::value::Val;
-use cutec_abi::{AbiExpr, Dim, KernelAbi, TensorAbi, Width};
+use cutec_abi::{AbiExpr, Dim, KernelAbi, SymbolAbi, TensorAbi, Width};
 use cutec_layout::{divisor_of_product, gcd};
 use std::fmt;
 
@@ -150,16 +150,16 @@ fn size(abi: &KernelAbi, expr: &AbiExpr, least: Width) -> Result<Size, String> {
     Ok(Size::Dynamic {
         expr: expr.clone(),
         width,
-        div: divisor(abi, expr),
+        div: divisor(&abi.symbols, expr),
     })
 }
 
 /// What is known to divide an expression of run-time symbols.
-fn divisor(abi: &KernelAbi, expr: &AbiExpr) -> i64 {
-    let of = |expr: &AbiExpr| divisor(abi, expr);
+pub fn divisor(symbols: &[SymbolAbi], expr: &AbiExpr) -> i64 {
+    let of = |expr: &AbiExpr| divisor(symbols, expr);
     match expr {
         AbiExpr::Const(value) => value.checked_abs().unwrap_or(1),
-        AbiExpr::Symbol(index) => abi.symbols.get(*index).map_or(1, |it| it.divisible_by),
+        AbiExpr::Symbol(index) => symbols.get(*index).map_or(1, |it| it.divisible_by),
         AbiExpr::Mul(a, b) => divisor_of_product(of(a), of(b), MAX_DIVISOR),
         AbiExpr::Add(a, b) | AbiExpr::Sub(a, b) | AbiExpr::Rem(a, b) => gcd(of(a), of(b)).max(1),
         AbiExpr::Div(a, b) | AbiExpr::CeilDiv(a, b) => match **b {

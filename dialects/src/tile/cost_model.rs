@@ -3,7 +3,7 @@
 //! | choice | pinned by | rule |
 //! |---|---|---|
 //! | threads of a block without products, vectors of a thread | `warps(n)` | [`threads_of_memory`] |
-//! | how a row is shared that a loop reduces | | [`ReducedRow`] |
+//! | how a row is shared that is combined, and one that a loop reduces | | [`threads_of_row`], [`ReducedRow`] |
 //! | whether a tile that is repeated is computed once, or by each thread that has it | | [`RepeatedTile`] |
 //! | warps of a product by `mma.sync` or by single threads | `warps(rows, columns)` | [`warps_of_product`], [`warps_of_chain`], [`shared_traffic`], [`traffic`] |
 //! | warpgroups of a product by `wgmma` | `warps(4 * n)` | [`warpgroups_of_product`], [`traffic`] |
@@ -35,6 +35,8 @@ const VECTORS: i64 = 4;
 const LOADS: i64 = 16;
 /// Bytes that an access counts at least: narrower ones of neighbouring threads share a sector.
 const NARROWEST: i64 = 8;
+/// Bytes of a line of memory, which a warp accesses at once.
+const LINE: i64 = 128;
 /// Threads of a block without products, at most, so that several blocks share a multiprocessor.
 const MOST_THREADS: i64 = 512;
 
@@ -126,6 +128,15 @@ impl ReducedRow {
         let sharing = sharing.max(threads / (1 << rows.ilog2()));
         Some((vector, sharing))
     }
+}
+
+/// How many threads share a row that is combined, at most, of so many that memory gives vectors of so many bytes each.
+///
+/// Those that access a line together waste none of it, and with fewer rows each has fewer to exchange, log₂ of the threads for each of its rows; of narrow accesses [`SHARING`]
+/// are enough, half a line at a time: with 32 elements a thread 64 of a row of 64 exchange 16 times as much. Where there are fewer rows all threads have something.
+pub fn threads_of_row(rows: i64, bytes: i64, threads: i64) -> i64 {
+    let sharing = (LINE / bytes.clamp(1, WIDEST_ACCESS)).min(SHARING);
+    sharing.max(threads / (1 << rows.max(1).ilog2()))
 }
 
 /// What a thread does for a tile, in instructions; one that loads or reads waits for its turn.

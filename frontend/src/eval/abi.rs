@@ -454,6 +454,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 }),
             }
         }
+        signature.infer_divisors(&promises);
         for (axis, (blocks, grid)) in launch.cluster.iter().zip(&launch.grid).enumerate() {
             self.whole_clusters(kernel, axis, *blocks, grid)?;
         }

@@ -221,7 +221,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             let label = format!("nothing is computed in {name}");
             let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, label);
             let wide = if elem.is_float() { "f32" } else { "i32" };
-            return Err(self.report(diagnostic.with_help(format!("convert to {wide} first"))));
+            let is_zero = |value: &Value<'c, 'a>| matches!(value, Value::Int(0));
+            let help = match what {
+                "==" | "!=" if elem == Elem::U8 && (is_zero(&left) || is_zero(&right)) => {
+                    "`bool(x)` is whether it is not 0; for anything else convert to i32 first"
+                        .to_owned()
+                }
+                _ => format!("convert to {wide} first"),
+            };
+            return Err(self.report(diagnostic.with_help(help)));
         }
         let lhs = self.spread(&left, elem, len, lhs.1)?;
         let rhs = self.spread(&right, elem, len, rhs.1)?;

@@ -38,6 +38,7 @@ mod chosen;
 mod constant;
 mod control;
 mod convert;
+mod divisors;
 mod exits;
 mod expr;
 mod fragments;

@@ -200,8 +200,9 @@ impl<'a> Launcher<'a> {
                 self.check_strides(index, tensor, &mut temporaries);
             }
         }
-        self.check_symbols();
+        self.check_ranges();
         self.check_promises(&mut temporaries);
+        self.check_divisors();
         self.geometry(&mut temporaries);
         self.parameters(&mut temporaries);
         if temporaries > 0 {
@@ -425,17 +426,9 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    fn check_symbols(&mut self) {
+    fn check_ranges(&mut self) {
         for (index, symbol) in self.kernel.symbols.iter().enumerate() {
             let value = self.symbols[index].clone();
-            let range = |max, why| BindError::Range {
-                symbol: symbol.name.clone(),
-                place: place(self.kernel, index),
-                max,
-                why,
-                found: A.i64(),
-            };
-            let mut lines = Vec::new();
             let bound = symbol.max.map(|max| (max, RangeReason::Bound));
             let width = (symbol.width.max_value(), RangeReason::Width(symbol.width));
             for (max, why) in bound
@@ -443,25 +436,36 @@ impl<'a> Launcher<'a> {
                 .chain([width])
                 .filter(|(max, _)| *max != i64::MAX)
             {
-                let wrong = refuse(&range(max, why), &[(A, &value)]);
-                lines.push(format!("if ({value} > {})\n        {wrong}", constant(max)));
-            }
-            if symbol.divisible_by > 1 {
-                let wrong = BindError::Divisibility {
+                let wrong = BindError::Range {
                     symbol: symbol.name.clone(),
                     place: place(self.kernel, index),
-                    expected: symbol.divisible_by,
+                    max,
+                    why,
                     found: A.i64(),
                 };
                 let wrong = refuse(&wrong, &[(A, &value)]);
-                lines.push(format!(
-                    "if ({value} % {} != 0)\n        {wrong}",
-                    constant(symbol.divisible_by)
-                ));
+                self.line(format!("if ({value} > {})\n        {wrong}", constant(max)));
             }
-            for line in lines {
-                self.line(line);
+        }
+    }
+
+    fn check_divisors(&mut self) {
+        for (index, symbol) in self.kernel.symbols.iter().enumerate() {
+            if symbol.divisible_by <= 1 {
+                continue;
             }
+            let value = self.symbols[index].clone();
+            let wrong = BindError::Divisibility {
+                symbol: symbol.name.clone(),
+                place: place(self.kernel, index),
+                expected: symbol.divisible_by,
+                found: A.i64(),
+            };
+            let wrong = refuse(&wrong, &[(A, &value)]);
+            self.line(format!(
+                "if ({value} % {} != 0)\n        {wrong}",
+                constant(symbol.divisible_by)
+            ));
         }
     }
 

@@ -1,9 +1,11 @@
-//! A product that a loop adds to what it carries adds to it itself.
+//! A product adds to other sums itself, where all that is done with it is to add it to them: to what a loop carries, to what a loop before it has added
+//! up, to another product.
 //!
 //! Before: `%p = tile.dot %a, %b, %zeros`, and a map that adds `%p` to `%x`, of which the loop carries the sum. After: `tile.dot %a, %b, %x`. So
-//! `sums = sums * less + dot(a, b)` is as `sums *= less; sums += dot(a, b)`: the products have no registers beside the sums. Products of f8
-//! stay, whose sums tensor cores hold with fewer digits than f32: who adds them up by themselves may mean it.
-use super::types::{Failed, is_zeros, tile_of};
+//! `sums = sums * less + dot(a, b)` is as `sums *= less; sums += dot(a, b)`, and `dot(a, b) + dot(c, d)` as `sums = dot(a, b); sums += dot(c, d)`: the
+//! products have no registers beside the sums. What comes from memory is added behind the product, which need not wait for it. Products of f8 stay,
+//! whose sums tensor cores hold with fewer digits than f32: who adds them up by themselves may mean it.
+use super::types::is_zeros;
 use crate::passes::ir_utils::{
     blocks, defining_op, erase, is_unused, move_before, operations, parent, replace_all_uses,
     same_block, set_operand, users,
@@ -11,54 +13,100 @@ use crate::passes::ir_utils::{
 use cutec_dialects::builder::{IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, ScfOp, TileOp, tile};
+use cutec_dialects::tile::TileType;
 use melior::ir::ValueLike;
+use melior::ir::operation::OperationLike;
 
-/// Lets products add to what loops carry; whether some do now that did not.
-pub(super) fn accumulate<'c>(operations: &[IrOp<'c>]) -> Result<bool, Failed<'c>> {
+/// Lets products add to other sums; whether some do now that did not.
+pub(super) fn accumulate(operations: &[IrOp]) -> bool {
     let mut found = false;
-    for product in operations.iter().copied().filter_map(tile::Dot::of) {
-        let dot = product.op();
-        let factor = tile_of(dot, product.a())?.elem;
-        let is_f8 = matches!(factor, Elem::F8E4M3 | Elem::F8E5M2);
-        let Some((map, carried)) = sum_of(product).filter(|_| !is_f8) else {
+    for map in operations.iter().copied() {
+        let Some((products, sums)) = sum_of(map) else {
+            continue;
+        };
+        let (Some(first), Some(last)) = (products.first(), products.last()) else {
             continue;
         };
         found = true;
-        let zeros = product.c();
-        move_before(dot, map);
-        set_operand(dot, 2, carried);
-        replace_all_uses(result_of(map, 0), product.result());
+        let zeros = first.c();
+        for product in &products {
+            move_before(product.op(), map);
+        }
+        set_operand(first.op(), 2, sums);
+        replace_all_uses(result_of(map, 0), last.result());
         erase(map);
         if let Some(zeros) = defining_op(zeros).filter(|zeros| is_unused(*zeros)) {
             erase(zeros);
         }
     }
-    Ok(found)
+    found
 }
 
-/// The map that adds a product of its own to what a loop carries, and that.
-fn sum_of<'c>(product: tile::Dot<'c>) -> Option<(IrOp<'c>, IrValue<'c>)> {
-    let (dot, result) = (product.op(), product.result());
-    let [map] = users(result)[..] else {
+/// The products that a map adds to other sums, each of them to the one before, and those sums, to which the first may add.
+fn sum_of<'c>(map: IrOp<'c>) -> Option<(Vec<tile::Dot<'c>>, IrValue<'c>)> {
+    if !TileOp::Map.is(map) || !only_adds(map) {
+        return None;
+    }
+    let operands: Vec<IrValue> = operands_of(map).collect();
+    let [one, other] = operands[..] else {
         return None;
     };
-    let operands: Vec<IrValue> = operands_of(map).collect();
-    let other = match operands[..] {
-        [one, other] if other == result => one,
-        [one, other] if one == result => other,
-        _ => return None,
+    // Of two products the one that is written first is the first.
+    for (added, sums) in [(other, one), (one, other)] {
+        let (products, others) = (products_of(added, map), products_of(sums, map));
+        let begins = products
+            .first()
+            .is_some_and(|first| is_zeros(first.c()) && sums.r#type() == added.r#type());
+        let fits = match others.is_empty() {
+            true => is_zeros(sums) || is_carried(map, sums) || is_of_a_loop(map, sums),
+            false => are_alike(&products, &others),
+        };
+        if begins && fits && !is_of_f8(&products) {
+            return Some((products, sums));
+        }
+    }
+    None
+}
+
+/// The products whose sum a value is, which an operation of their block alone takes, in the order in which they add to each other.
+fn products_of<'c>(value: IrValue<'c>, taker: IrOp<'c>) -> Vec<tile::Dot<'c>> {
+    let (mut value, mut found) = (value, Vec::new());
+    while let Some(product) = tile::Dot::defining(value)
+        && users(value).len() == 1
+        && same_block(product.op(), taker)
+    {
+        found.push(product);
+        value = product.c();
+    }
+    found.reverse();
+    found
+}
+
+fn is_of_f8(products: &[tile::Dot]) -> bool {
+    let mut factors = products.iter().flat_map(|product| product.factors());
+    factors.any(|factor| matches!(elem_of(factor), Some(Elem::F8E4M3 | Elem::F8E5M2)))
+}
+
+/// Whether products have factors of the same types, and are multiplied alike where the program says how.
+fn are_alike(products: &[tile::Dot], others: &[tile::Dot]) -> bool {
+    let kind = |product: &tile::Dot| {
+        let said = [product.mma(), product.precision()];
+        let said = said.map(|word| word.map(|word| word.to_string()));
+        (product.factors().map(elem_of), said)
     };
-    let fits = is_zeros(product.c())
-        && TileOp::Map.is(map)
-        && only_adds(map)
-        && same_block(dot, map)
-        && other.r#type() == result.r#type();
-    (fits && is_carried(map, other)).then_some((map, other))
+    let mut all = products.iter().chain(others).map(kind);
+    let first = all.next();
+    all.all(|kind| Some(kind) == first)
+}
+
+fn elem_of(tile: IrValue) -> Option<Elem> {
+    Some(TileType::of(tile.r#type())?.ok()?.elem)
 }
 
 /// Whether the function of a map is the sum of its two elements.
 fn only_adds(map: IrOp) -> bool {
-    let Some(body) = blocks(map, 0).into_iter().next() else {
+    let body = blocks(map, 0).into_iter().next();
+    let Some(body) = body.filter(|_| operands_of(map).count() == 2) else {
         return false;
     };
     let [add, end] = operations(body)[..] else {
@@ -71,24 +119,54 @@ fn only_adds(map: IrOp) -> bool {
         && operands_of(end).eq([result_of(add, 0)])
 }
 
-/// Whether a loop carries the result of a map, and what it adds to is what the loop carried to this round, or a map of that.
+/// Whether a loop carries the result of a map, or what other sums make of it, and what it adds to is what the loop carried to this round, or a map of
+/// that.
 fn is_carried<'c>(map: IrOp<'c>, added: IrValue<'c>) -> bool {
     let Some(of) = parent(map).filter(|of| ScfOp::For.is(*of)) else {
-        return false;
-    };
-    let [end] = users(result_of(map, 0))[..] else {
         return false;
     };
     let Some(body) = blocks(of, 0).into_iter().next() else {
         return false;
     };
+    let mut result = result_of(map, 0);
+    let end = loop {
+        let [user] = users(result)[..] else {
+            return false;
+        };
+        if !same_block(user, map) {
+            return false;
+        }
+        if ScfOp::Yield.is(user) {
+            break user;
+        }
+        if !TileOp::Map.is(user) || !only_adds(user) {
+            return false;
+        }
+        result = result_of(user, 0);
+    };
     let before = |value: IrValue<'c>| {
-        let carried = operands_of(end).position(|value| value == result_of(map, 0));
+        let carried = operands_of(end).position(|value| value == result);
         carried.is_some_and(|index| value == argument_of(body, index + 1))
     };
     let scaled = || {
         let map = defining_op(added).filter(|op| TileOp::Map.is(*op));
         map.is_some_and(|map| operands_of(map).any(before))
     };
-    ScfOp::Yield.is(end) && same_block(end, map) && (before(added) || scaled())
+    before(added) || scaled()
+}
+
+/// Whether a tile is what products of a loop have added up, for a map alone.
+fn is_of_a_loop<'c>(map: IrOp<'c>, tile: IrValue<'c>) -> bool {
+    let Some(of) = defining_op(tile).filter(|of| ScfOp::For.is(*of) && same_block(*of, map)) else {
+        return false;
+    };
+    let end = blocks(of, 0)
+        .into_iter()
+        .next()
+        .and_then(|body| operations(body).last().copied());
+    let yielded = end.and_then(|end| {
+        let number = (0..of.result_count()).find(|number| result_of(of, *number) == tile)?;
+        operands_of(end).nth(number)
+    });
+    users(tile).len() == 1 && yielded.is_some_and(|value| tile::Dot::defining(value).is_some())
 }

@@ -70,6 +70,12 @@ pub(super) fn cute<'c>(
     build(ir, op, operands, attrs)?.ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
 }
 
+/// As [`fence_for_async_proxy`], in global memory as well: behind what a thread has read there by loads, and a bulk copy overwrites.
+pub(super) fn fence_all_for_async_proxy(ir: &OpBuilder) {
+    let fence = [("kind", ir.attr("#nvvm.proxy_kind<async>"))];
+    ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
+}
+
 /// See [`Emits::named_barrier`].
 pub(super) fn named_barrier<'c>(ir: &OpBuilder<'c>, number: IrValue<'c>, threads: IrValue<'c>) {
     let attrs = [("operandSegmentSizes", ir.i32_array(&[1, 1, 0]))];

@@ -54,7 +54,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
         let mut operations = checked_ops(function).map_err(failed)?;
-        if accumulate(&operations).map_err(failed)? {
+        if accumulate(&operations) {
             operations = checked_ops(function).map_err(failed)?;
         }
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));

@@ -95,8 +95,9 @@ impl KernelAbi {
                 self.check_strides(abi, tensor, &symbols)?;
             }
         }
-        self.check_symbols(&symbols)?;
+        self.check_ranges(&symbols)?;
         self.check_promises(&symbols)?;
+        self.check_divisors(&symbols)?;
         let grid = self.geometry("grid", &self.grid, [0, 0, 0], GRID_LIMITS, &symbols)?;
         let cluster = self.cluster.unwrap_or([1; 3]);
         for (axis, (&found, &blocks)) in ['x', 'y', 'z'].into_iter().zip(grid.iter().zip(&cluster))
@@ -244,27 +245,32 @@ impl KernelAbi {
         Ok(())
     }
 
-    fn check_symbols(&self, symbols: &[i64]) -> Result<(), BindError> {
+    fn check_ranges(&self, symbols: &[i64]) -> Result<(), BindError> {
         for (symbol, &found) in self.symbols.iter().zip(symbols) {
-            let (name, place) = (|| symbol.name.clone(), || self.place(symbol));
             let bound = symbol.max.map(|max| (max, RangeReason::Bound));
             let width = (symbol.width.max_value(), RangeReason::Width(symbol.width));
             for (max, why) in bound.into_iter().chain([width]) {
                 if found > max {
-                    let (symbol, place) = (name(), place());
                     return Err(BindError::Range {
-                        symbol,
-                        place,
+                        symbol: symbol.name.clone(),
+                        place: self.place(symbol),
                         max,
                         why,
                         found,
                     });
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Behind the promises, from which some divisors follow: of `kb == k / 2` that is what a caller knows.
+    fn check_divisors(&self, symbols: &[i64]) -> Result<(), BindError> {
+        for (symbol, &found) in self.symbols.iter().zip(symbols) {
             if symbol.divisible_by > 1 && found % symbol.divisible_by != 0 {
                 return Err(BindError::Divisibility {
-                    symbol: name(),
-                    place: place(),
+                    symbol: symbol.name.clone(),
+                    place: self.place(symbol),
                     expected: symbol.divisible_by,
                     found,
                 });

@@ -16,7 +16,7 @@ use cutec_dialects::builder::{
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
-use cutec_dialects::tile::cost_model::ReducedRow;
+use cutec_dialects::tile::cost_model::{ReducedRow, threads_of_row};
 use cutec_dialects::tile::{Narrower, SideBySide, TileLayout, TileType};
 use cutec_frontend::diagnostics::codes;
 use melior::ir::operation::OperationLike;
@@ -95,12 +95,26 @@ impl<'c> Assignment<'c> {
         SideBySide {
             axis,
             vector,
+            threads: match scanned == Some(axis) {
+                true => all.threads,
+                false => self.sharing(tile, (axis, vector), &all.combined),
+            },
             narrower: match accessed {
                 Some(_) => Narrower::AtNoAccess,
                 None => Narrower::Always,
             },
             together: together.filter(|together| *together != axis),
             ..all
+        }
+    }
+
+    /// How many threads stand along an axis of vectors, at most: along one that is combined as many as share a row of it, where others leave none without a row.
+    fn sharing(&self, tile: &TileType, (axis, vector): (usize, i64), combined: &[usize]) -> i64 {
+        let rows = tile.size() / tile.shape.get(axis).map_or(1, |extent| (*extent).max(1));
+        let even = tile.size().count_ones() == 1 && self.threads.count_ones() == 1;
+        match even && combined.contains(&axis) && blocks_of_tile(self.function) == 1 {
+            true => threads_of_row(rows, tile.elem.bytes_of(vector), self.threads),
+            false => self.threads,
         }
     }
 

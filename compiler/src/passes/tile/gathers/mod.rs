@@ -320,6 +320,9 @@ impl Vectors {
     /// Why elements along the last axis of a tile are gathered or scattered one by one, as a clause; `None` where they are not, it has but a few, or
     /// those along another axis, as of a tile that is gathered transposed, are not.
     pub fn hindrance(op: IrOp, target: &Target) -> Option<String> {
+        if let Some(gather) = tile::Gather::of(op) {
+            return Vectors::hindrance_of_tile(&gather);
+        }
         let scatter = tile::Scatter::of(op);
         let value = scatter.map_or_else(|| result_of(op, 0), |scatter| scatter.value());
         let tile = tile_of(op, value).ok()?;

@@ -26,10 +26,22 @@ impl Vectors {
                 Some(Vectors {
                     atom,
                     fast,
-                    divisors: beside_in_tile(&gather, &from.shape, fast, count)?,
+                    divisors: beside_in_tile(&gather, &from.shape, fast, count).ok()?,
                 })
             })
         })
+    }
+
+    /// Why elements along the last axis of a `tile.gather` are read one by one, as a clause; `None` where it has but a few, or their coordinates are no
+    /// reason.
+    pub(super) fn hindrance_of_tile(gather: &tile::Gather) -> Option<String> {
+        let from = tile_of(gather.op(), gather.input()).ok()?;
+        let to = tile_of(gather.op(), gather.result()).ok()?;
+        let last = to.shape.len().checked_sub(1)?;
+        let count = 8 * WIDEST_ACCESS / carried(to.elem).bits();
+        let fits = to.shape[last] % count == 0;
+        let found = beside_in_tile(gather, &from.shape, last, count);
+        found.err().filter(|_| fits)
     }
 
     /// The axis of the tile that a `tile.gather` takes elements from along which they are neighbours.
@@ -45,18 +57,29 @@ fn beside_in_tile(
     shape: &[i64],
     fast: usize,
     count: i64,
-) -> Option<Vec<i64>> {
+) -> Result<Vec<i64>, String> {
     let mut known = Neighbours::along(count);
-    let divisors = gather.at().into_iter().zip(shape).map(|(at, extent)| {
-        let along = known.of_tile(at, fast)?;
-        match along {
-            Along { steps: false, .. } => Some(1),
-            Along { divisor, .. } => (divisor % count == 0 && extent % count == 0).then_some(count),
-        }
-    });
-    let divisors = divisors.collect::<Option<Vec<i64>>>()?;
-    let stepping = divisors.iter().filter(|divisor| **divisor > 1);
-    (stepping.count() == 1).then_some(divisors)
+    let mut divisors = Vec::new();
+    for (axis, (at, extent)) in gather.at().into_iter().zip(shape).enumerate() {
+        divisors.push(match known.of_tile(at, fast) {
+            Some(Along { steps: false, .. }) => 1,
+            Some(Along { divisor, .. }) if divisor % count == 0 && extent % count == 0 => count,
+            Some(Along { divisor, .. }) if divisor % count == 0 => {
+                return Err(format!(
+                    "{count} of them may lie inside of the tile in part, which has {extent} along axis {axis}"
+                ));
+            }
+            Some(Along { .. }) | None => {
+                return Err(format!(
+                    "nothing says that their coordinates along axis {axis} of the tile follow each other from a multiple of {count} on, or are one"
+                ));
+            }
+        });
+    }
+    match divisors.iter().filter(|divisor| **divisor > 1).count() {
+        1 => Ok(divisors),
+        _ => Err("they are no neighbours in the tile".into()),
+    }
 }
 
 /// For each axis of the result of a `tile.gather` the axis of the tile along which its elements follow each other, if they do not stay where they are;

@@ -1,14 +1,15 @@
 //! Results that leave through buffers: by tensor maps, or by threads where there is no map of the tensor.
-use super::super::emits::Emits;
+use super::super::emits::{Emits, fence_all_for_async_proxy};
 use super::super::insert_barriers::OWN;
 use super::super::load_early::OTHERS;
 use super::super::partition::{FIRST_BARRIER, Scratch};
 use super::super::pingpong::in_turn;
 use super::super::registers::of_thread;
-use super::super::result_store::{ByMap, InPieces, OwnRows};
+use super::super::result_store::{ByMap, InPieces, OwnRows, accessed};
 use super::super::smem_tile::bytes_of;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
+use super::super::types::tensor_of;
 use super::emit::Emit;
 use super::ring::RESERVED_BY_MAPS;
 use crate::passes::ir_utils::attributes;
@@ -40,6 +41,8 @@ pub(super) struct StoredResult<'c> {
     leaves: Leaves<'c>,
     /// How threads write a piece, where that is not by vectors.
     copy: Option<Val>,
+    /// Whether threads read by loads what it overwrites.
+    overwrites_loads: bool,
     /// The buffers.
     buffers: Option<IrValue<'c>>,
 }
@@ -107,6 +110,7 @@ impl<'c> StoredResult<'c> {
                 in_turn: in_turn(function),
                 registers: of_thread(function, threads, target) - OTHERS,
                 copy: sums.store_copy(),
+                overwrites_loads: false,
                 sums,
                 leaves,
                 buffers: None,
@@ -136,6 +140,16 @@ impl<'c> StoredResult<'c> {
             remark(result.store.location(), message);
         }
         found
+    }
+
+    /// Sees what a kernel with these operations reads of the tensor, but for loads by tensor maps.
+    pub fn see_loads(&mut self, operations: &[IrOp<'c>], by_map: &[IrOp<'c>]) {
+        let tensor = tile::Store::of(self.store).and_then(|store| tensor_of(store.view()));
+        let mut others = operations.iter().filter(|op| !by_map.contains(op));
+        self.overwrites_loads = others.any(|op| {
+            let view = accessed(*op).filter(|_| tile::written_view(*op).is_none());
+            view.is_some_and(|view| tensor_of(view) == tensor)
+        });
     }
 
     /// Whether warpgroups that share a tile store their rows of these results by themselves.
@@ -318,7 +332,10 @@ impl<'c> StoredResult<'c> {
             stage,
             overwrites || threads.warpgroup.is_some(),
         )?;
-        emit.fence_for_async_proxy();
+        match self.overwrites_loads {
+            true => fence_all_for_async_proxy(&emit.ir),
+            false => emit.fence_for_async_proxy(),
+        }
         threads.meet(emit);
         emit.only_if(threads.first, |emit| {
             let pieces = self.sums.pieces;
