@@ -42,6 +42,12 @@ pub(super) trait Emits<'c>: Sized {
         fence_for_async_proxy(self.ir());
     }
 
+    /// The same, and lets bulk stores write over what the thread has loaded from global memory.
+    fn fence_for_async_proxy_and_loads(&self) {
+        let fence = [("kind", self.ir().attr("#nvvm.proxy_kind<async>"))];
+        self.ir().op(NvvmOp::FenceProxy, &[], &fence, &[]);
+    }
+
     /// What is done where a condition holds.
     fn only_if(
         &mut self,

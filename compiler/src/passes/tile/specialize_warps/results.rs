@@ -9,6 +9,7 @@ use super::super::result_store::{ByMap, InPieces, OwnRows};
 use super::super::smem_tile::bytes_of;
 use super::super::stages::widen;
 use super::super::tensor_box::TensorBox;
+use super::super::types::tensor_of;
 use super::emit::Emit;
 use super::ring::RESERVED_BY_MAPS;
 use crate::passes::ir_utils::attributes;
@@ -21,9 +22,9 @@ use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARPGROUP};
-use cutec_dialects::tile::{BY_ELEMENT, TileLayout};
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::Val;
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
 /// Buffers of a result that leaves in pieces: one is written while the other is read.
@@ -40,6 +41,8 @@ pub(super) struct StoredResult<'c> {
     leaves: Leaves<'c>,
     /// How threads write a piece, where that is not by vectors.
     copy: Option<Val>,
+    /// Whether threads load the tile that is stored.
+    is_loaded: bool,
     /// The buffers.
     buffers: Option<IrValue<'c>>,
 }
@@ -107,20 +110,14 @@ impl<'c> StoredResult<'c> {
                 in_turn: in_turn(function),
                 registers: of_thread(function, threads, target) - OTHERS,
                 copy: sums.store_copy(),
+                is_loaded: false,
                 sums,
                 leaves,
                 buffers: None,
             })
         });
         let mut found: Vec<Self> = found.collect();
-        // Those that meet for one result meet for all.
-        if found.iter().any(|result| result.own().is_none()) {
-            for result in &mut found {
-                if let Leaves::ByMap(map) = &mut result.leaves {
-                    map.own = None;
-                }
-            }
-        }
+        Self::meet_for_all(&mut found);
         let buffers = operations
             .iter()
             .filter(|op| CuteOp::MemrefAllocSmem.is(**op));
@@ -136,6 +133,46 @@ impl<'c> StoredResult<'c> {
             remark(result.store.location(), message);
         }
         found
+    }
+
+    /// Sees what threads load of the tensors that are stored: all but what comes `by_map`, and `rows` side by side. Warpgroups store rows
+    /// by themselves where each has loaded no others.
+    pub fn see_loads(
+        results: &mut [Self],
+        operations: &[IrOp<'c>],
+        by_map: &[IrOp<'c>],
+        rows: Option<IrOp<'c>>,
+    ) {
+        for result in results.iter_mut() {
+            let Some(store) = tile::Store::of(result.store) else {
+                continue;
+            };
+            let tensor = tensor_of(store.view());
+            let by_threads = operations.iter().filter(|op| !by_map.contains(op));
+            let loads = by_threads.filter_map(|op| tile::Load::of(*op));
+            for load in loads.filter(|load| tensor_of(load.view()) == tensor) {
+                result.is_loaded = true;
+                let alike = are_spread_alike(load.result(), store.value());
+                if !alike || rows == Some(load.op()) {
+                    result.meet();
+                }
+            }
+        }
+        Self::meet_for_all(results);
+    }
+
+    /// Those that meet for one result meet for all.
+    fn meet_for_all(results: &mut [Self]) {
+        if results.iter().any(|result| result.own().is_none()) {
+            results.iter_mut().for_each(Self::meet);
+        }
+    }
+
+    /// Lets all that share a tile meet for this result.
+    fn meet(&mut self) {
+        if let Leaves::ByMap(map) = &mut self.leaves {
+            map.own = None;
+        }
     }
 
     /// Whether warpgroups that share a tile store their rows of these results by themselves.
@@ -318,7 +355,10 @@ impl<'c> StoredResult<'c> {
             stage,
             overwrites || threads.warpgroup.is_some(),
         )?;
-        emit.fence_for_async_proxy();
+        match self.is_loaded {
+            true => emit.fence_for_async_proxy_and_loads(),
+            false => emit.fence_for_async_proxy(),
+        }
         threads.meet(emit);
         emit.only_if(threads.first, |emit| {
             let pieces = self.sums.pieces;
@@ -416,6 +456,16 @@ pub(super) fn wait_for_reads<'c>(
 pub(super) fn wait_for_own_reads(emit: &Emit, left: i32) {
     let left = [("group", emit.ir.i32(left)), ("read", emit.ir.unit())];
     emit.ir.op(NvvmOp::CpAsyncBulkWaitGroup, &[], &left, &[]);
+}
+
+/// Whether two tiles of one shape are spread over the threads in the same way.
+fn are_spread_alike(one: IrValue, other: IrValue) -> bool {
+    let tiles = [one, other].map(|tile| TileType::of(tile.r#type())?.ok());
+    let [Some(one), Some(other)] = tiles else {
+        return false;
+    };
+    let layouts = one.layout.zip(other.layout);
+    layouts.is_some_and(|(layout, other)| layout.is_as(&other, &one.shape))
 }
 
 /// Says of a store that no tensor map does it since that would write behind the rows.
