@@ -52,8 +52,9 @@ class Tile:
 class Moves:
     """What becomes of a tile: each element goes to its place, or to that of another one, or is added to what other rounds gave there."""
 
-    def __init__(self, rng, tile, added=False):
-        self.tile, self.added = tile, added
+    def __init__(self, rng, tile, step):
+        # Threads share the tile, unit by unit; a result may be added to what is there.
+        self.tile, self.step, self.added = tile, step, False
         across = tile.columns // tile.unit
         self.row = rng.choice(["{}", f"{tile.rows - 1} - {{}}", "({} ^ 1)"])
         self.column = rng.choice(["{}", f"{across - 1} - {{}}"])
@@ -67,7 +68,7 @@ class Moves:
         """A thread reads its part of a stage to registers."""
         tile = self.tile
         across = tile.columns // tile.unit
-        place = [f"let unit = me + {tile.units and self.step} * e;", f"let (row, column) = (unit / {across}, unit % {across});",
+        place = [f"let unit = me + {self.step} * e;", f"let (row, column) = (unit / {across}, unit % {across});",
                  f"let (i, j) = ({self.row.format('row', 'column')}, {self.column.format('row', 'column')});"]
         if tile.unit > 1:
             line = f"autovec_copy(zipped_divide(ring[_, _, {at}], (1, {tile.unit}))[_, (i, j)], held[_, e]);"
@@ -103,13 +104,13 @@ class Kernel:
         self.blocks = rng.choice([1, 2, 3])
         self.readers = rng.choice([1, 2, 3, 4])
         self.cluster = 1
-        self.sends = False
+        # Whether blocks send stages to each other, and whether all rounds are added to the first tile of the result.
+        self.sends, self.together = False, False
 
     def moves(self, types=("f32", "i32", "f16", "bf16", "i8"), by_map=False, parts=1, swizzled=True):
         """A tile of one of these types, whose rows so many parts have by eights."""
         self.tile = Tile(self.rng, types, by_map, self.readers, parts, swizzled)
-        self.does = Moves(self.rng, self.tile)
-        self.does.step = 32 * self.readers
+        self.does = Moves(self.rng, self.tile, 32 * self.readers)
         self.rows, self.columns = self.tile.rows, self.tile.columns
 
     # What the result leaves by. Each gives what stands before the loop, in a round, and behind the loop.
@@ -238,8 +239,7 @@ class Kernel:
         i, j = "i", "j"
         row, column = source(i, j)
         value = f"x[{row}, {column}]"
-        together = getattr(self, "together", False)
-        if together:
+        if self.together:
             row, column = source("i", f"(r * {self.columns} + j)")
             value = f"(sum(r in 0..count) {{ if ({row}) < {given} && {column} < {columns} {{ x[{row}, {column}] }} else {{ 0.0 }} }})"
             value = f"if j < {self.columns} {{ y0[i, j] + {value} }} else {{ y0[i, j] }}"
