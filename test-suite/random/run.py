@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random valid kernels, each with the reference that it is compared with.
 
-    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product|loop|window|chain] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--keep FILE]
+    run.py CUTEC [--seed S] [--count N] [--level thread|tile|product|loop|window|chain|view|ring] [--arch sm_90a] [--device sim|cuda:0] [--schedules K] [--without-barriers] [--without-each] [--keep FILE]
 
 Writes a .cute file of N kernels with a `test` block each and runs `cutec test` on it: in the simulator with
 the check for races and in K schedules, or on a GPU. The same seed is the same file everywhere, so what a GPU
@@ -10,6 +10,7 @@ and the simulator compute is compared with the same numbers in f64.
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,9 @@ import tempfile
 from chains import chains, recurrences
 from loops import loops
 from products import products
+from rings import SYNCHRONIZES, rings
 from tiles import tiles
+from views import views
 from windows import windows
 
 
@@ -248,16 +251,47 @@ test {name} {{
 
 
 KINDS = {"thread": [gemm, through, elementwise, reduction, atomics, exchange, handover], "tile": [tiles], "product": [products], "loop": [loops], "window": [windows],
-         "chain": [chains, chains, chains, recurrences]}
+         "chain": [chains, chains, chains, recurrences], "view": [views], "ring": [rings]}
+# What has other kernels for other targets.
+BY_TARGET = ("view", "ring")
 
 
-def generate(level, seed, count):
+HEAD = 'import "std/gemm_sm80.cute";\nimport "std/pipeline.cute";\nimport "std/tiles.cute";\n'
+
+
+def generate(level, seed, count, arch):
+    """So many kernels, each with its test."""
     rng = random.Random(seed)
     kernels = []
     for number in range(count):
         kind = KINDS[level][number % len(KINDS[level])]
-        kernels.append(kind(rng, f"{kind.__name__}_{number}"))
-    return f'// seed {seed}\nimport "std/gemm_sm80.cute";\nimport "std/tiles.cute";\n' + "".join(kernels)
+        kernels.append(kind(rng, f"{kind.__name__}_{number}", *([arch] if level in BY_TARGET else [])))
+    return kernels
+
+
+def without_each(kernel):
+    """The kernel as often as a line of it synchronizes, each time without that line."""
+    lines = kernel.split("\n")
+    name = re.search(r"^kernel (\w+)", kernel, re.M)[1]
+    for number, line in enumerate(lines):
+        if line.endswith(SYNCHRONIZES):
+            left = "\n".join(lines[:number] + lines[number + 1:])
+            yield line.removesuffix(SYNCHRONIZES).strip(), re.sub(rf"\b{name}\b", f"{name}_without_{number}", left)
+
+
+def unnoticed(command, mutants):
+    """Says which of these kernels pass, or are none; how many, at the end."""
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    results = dict(re.findall(r"^test (\w+) \.\.\. (\w+)", run.stdout + run.stderr, re.M))
+    wrong = 0
+    for removed, kernel in mutants:
+        name = re.search(r"^kernel (\w+)", kernel, re.M)[1]
+        # What does not compile tells nothing.
+        if results.get(name) != "FAILED" or f"`{name}` was not launched" in run.stderr + run.stdout:
+            print(f"{name}: without `{removed}`: {results.get(name, 'no test')}")
+            wrong += 1
+    print(f"{len(mutants)} kernels without a line that synchronizes: {wrong} not noticed")
+    return 1 if wrong else 0
 
 
 def main():
@@ -271,20 +305,27 @@ def main():
     parser.add_argument("--schedules", type=int, default=3)
     parser.add_argument("--without-barriers", action="store_true",
                         help="leave out `barrier()`: then most of those that exchange elements must fail")
+    parser.add_argument("--without-each", action="store_true",
+                        help="of level ring: each kernel without each of the lines that synchronize it, all of which must fail")
     parser.add_argument("--keep", help="write the kernels to this file")
     options = parser.parse_args()
-    text = generate(options.level, options.seed, options.count)
+    kernels = generate(options.level, options.seed, options.count, options.arch or "sm_80")
     if options.without_barriers:
-        text = text.replace("    barrier();\n", "")
+        kernels = [kernel.replace("    barrier();\n", "") for kernel in kernels]
+    mutants = [mutant for kernel in kernels for mutant in without_each(kernel)]
+    if options.without_each:
+        kernels = [kernel for _, kernel in mutants]
     with tempfile.TemporaryDirectory() as folder:
         path = options.keep or os.path.join(folder, f"random_{options.seed}.cute")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(f"// seed {options.seed}\n" + HEAD + "".join(kernels))
         command = [options.cutec, "test", "--device", options.device, path]
         if options.arch:
             command += ["--arch", options.arch]
         if options.device == "sim":
             command += ["--check", "--schedules", str(options.schedules)]
+        if options.without_each:
+            return unnoticed(command, mutants)
         return subprocess.run(command, check=False).returncode
 
 

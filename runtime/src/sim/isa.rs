@@ -161,10 +161,8 @@ pub(crate) enum Op {
         order: Order,
     },
     CopyAsync {
-        dst: Src,
-        dst_offset: i64,
-        src: Src,
-        src_offset: i64,
+        dst: Address,
+        src: Address,
         bytes: u32,
         src_bytes: CopyBytes,
     },

@@ -42,6 +42,12 @@ pub(super) trait Emits<'c>: Sized {
         fence_for_async_proxy(self.ir());
     }
 
+    /// The same, and lets bulk stores write over what the thread has loaded from global memory.
+    fn fence_for_async_proxy_and_loads(&self) {
+        let fence = [("kind", self.ir().attr("#nvvm.proxy_kind<async>"))];
+        self.ir().op(NvvmOp::FenceProxy, &[], &fence, &[]);
+    }
+
     /// What is done where a condition holds.
     fn only_if(
         &mut self,
@@ -68,12 +74,6 @@ pub(super) fn cute<'c>(
     attrs: &Attrs,
 ) -> Result<IrValue<'c>, SemError> {
     build(ir, op, operands, attrs)?.ok_or_else(|| SemError::Illegal(format!("{op} gives nothing")))
-}
-
-/// As [`fence_for_async_proxy`], in global memory as well: behind what a thread has read there by loads, and a bulk copy overwrites.
-pub(super) fn fence_all_for_async_proxy(ir: &OpBuilder) {
-    let fence = [("kind", ir.attr("#nvvm.proxy_kind<async>"))];
-    ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
 }
 
 /// See [`Emits::named_barrier`].

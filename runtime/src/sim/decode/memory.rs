@@ -330,10 +330,8 @@ pub(super) fn copy_async(form: &mut Form) -> Decoded<Op> {
     };
     eat_policy(form, policy)?;
     Ok(Op::CopyAsync {
-        dst: dst.base,
-        dst_offset: dst.offset,
-        src: src.base,
-        src_offset: src.offset,
+        dst,
+        src,
         bytes: bytes as u32,
         src_bytes,
     })

@@ -11,8 +11,8 @@ use super::warp::Warp;
 use super::{Fault, fault_at};
 use crate::sim::Space;
 use crate::sim::error::{Access, Act, ErrorKind};
-use crate::sim::isa::{CopyBytes, Order, Proxy};
-use crate::sim::lane::{Src, WARP, Wides, Words, lanes};
+use crate::sim::isa::{Address, CopyBytes, Order, Proxy};
+use crate::sim::lane::{WARP, Wides, Words, lanes};
 
 /// The copies of the lanes of a warp.
 #[derive(Debug)]
@@ -69,20 +69,13 @@ impl Warp {
     pub(super) fn copy_async(
         &mut self,
         cta: &mut Cta<'_>,
-        dst: (Src, i64),
-        src: (Src, i64),
+        [dst, src]: [&Address; 2],
         bytes: u32,
         src_bytes: CopyBytes,
         mask: u32,
     ) -> Result<(), Fault> {
-        let dst_at = self
-            .registers
-            .wides_of(dst.0)
-            .map(|a| a.wrapping_add_signed(dst.1));
-        let src_at = self
-            .registers
-            .wides_of(src.0)
-            .map(|a| a.wrapping_add_signed(src.1));
+        let dst_at = self.addresses(dst);
+        let src_at = self.addresses(src);
         let counts = match src_bytes {
             CopyBytes::All => [bytes; WARP],
             CopyBytes::Count(count) => self.registers.words_of(count),

@@ -429,21 +429,10 @@ impl Warp {
             }
             Op::CopyAsync {
                 dst,
-                dst_offset,
                 src,
-                src_offset,
                 bytes,
                 src_bytes,
-            } => {
-                self.copy_async(
-                    cta,
-                    (*dst, *dst_offset),
-                    (*src, *src_offset),
-                    *bytes,
-                    *src_bytes,
-                    mask,
-                )?;
-            }
+            } => self.copy_async(cta, [dst, src], *bytes, *src_bytes, mask)?,
             Op::CommitGroup(group) => {
                 self.in_flight.commit(*group, mask);
                 self.in_flight.drift(cta, self.index)?;

@@ -118,6 +118,9 @@ fn a_32_bit_base_wraps_in_32_bits() {
                 st.shared.b32 [%r1+72], 5;\nld.shared.b32 %r2, [%r1+72];\nst.global.b32 [%rd92], %r2;";
     assert_eq!(words(body, 1).unwrap(), [5]);
     assert!(words(&body.replace("+72", "+80"), 1).is_err());
+    let copy = "st.global.b32 [%rd90], 5;\ncp.async.ca.shared.global [%r1+72], [%rd90], 4;\ncp.async.wait_all;";
+    let copied = body.replace("st.shared.b32 [%r1+72], 5;", copy);
+    assert_eq!(words(&copied, 1).unwrap(), [5]);
 }
 
 #[test]

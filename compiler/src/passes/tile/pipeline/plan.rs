@@ -5,7 +5,8 @@ use super::k_blocks::{Factor, Product, Source, buffer_of};
 use super::numbers::Numbers;
 use super::turns::Turns;
 use crate::passes::ir_utils::{
-    blocks, collect_nested, defining_op, function_block_size, is_in_block, operations, users,
+    blocks, collect_nested, defining_op, function_block_size, is_in_block, operations, parent,
+    users,
 };
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
@@ -287,9 +288,11 @@ fn depth<'c>(
         }
     }
     let threads = function_block_size(function).unwrap_or(1);
-    // What is there beside the stages, and not in their place.
+    // What is there beside the stages, and not in their place: an operation of the kernel's body is where buffers share memory.
+    let around = std::iter::successors(Some(of), |op| parent(*op));
+    let outermost = around.take_while(|op| *op != function).last();
     let mut inside = Vec::new();
-    collect_nested(of, &mut inside);
+    collect_nested(outermost.unwrap_or(of), &mut inside);
     others += Scratch::bytes_of(&inside, (threads, 1));
     let fits = own + others <= i64::from(target.max_smem);
     if let Some(stages) = said {

@@ -163,10 +163,9 @@ fn of_function<'c>(
         .map(PiecewiseLoad::load)
         .chain(residual.iter().map(|residual| residual.load))
         .collect();
-    for result in &mut results {
-        result.see_loads(&all, &by_map);
-    }
     let rows = Rows::of(&all, &by_map, &results, threads).map_err(illegal)?;
+    let by_rows = rows.as_ref().map(Rows::load);
+    StoredResult::see_loads(&mut results, &all, &by_map, by_rows);
     let dots: Vec<IrOp<'c>> = all.into_iter().filter(|op| TileOp::Dot.is(*op)).collect();
     // Those that share a tile, and all threads that multiply.
     let warpgroups = threads / WARPGROUP;

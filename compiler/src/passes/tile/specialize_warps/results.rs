@@ -1,5 +1,5 @@
 //! Results that leave through buffers: by tensor maps, or by threads where there is no map of the tensor.
-use super::super::emits::{Emits, fence_all_for_async_proxy};
+use super::super::emits::Emits;
 use super::super::insert_barriers::OWN;
 use super::super::load_early::OTHERS;
 use super::super::partition::{FIRST_BARRIER, Scratch};
@@ -22,9 +22,9 @@ use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{ArithOp, CuteOp, NvvmOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{Target, WARPGROUP};
-use cutec_dialects::tile::{BY_ELEMENT, TileLayout};
+use cutec_dialects::tile::{BY_ELEMENT, TileLayout, TileType};
 use cutec_dialects::value::Val;
-use melior::ir::operation::OperationLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::sync::Arc;
 
 /// Buffers of a result that leaves in pieces: one is written while the other is read.
@@ -41,8 +41,8 @@ pub(super) struct StoredResult<'c> {
     leaves: Leaves<'c>,
     /// How threads write a piece, where that is not by vectors.
     copy: Option<Val>,
-    /// Whether threads read by loads what it overwrites.
-    overwrites_loads: bool,
+    /// Whether threads load the tile that is stored.
+    is_loaded: bool,
     /// The buffers.
     buffers: Option<IrValue<'c>>,
 }
@@ -110,21 +110,14 @@ impl<'c> StoredResult<'c> {
                 in_turn: in_turn(function),
                 registers: of_thread(function, threads, target) - OTHERS,
                 copy: sums.store_copy(),
-                overwrites_loads: false,
+                is_loaded: false,
                 sums,
                 leaves,
                 buffers: None,
             })
         });
         let mut found: Vec<Self> = found.collect();
-        // Those that meet for one result meet for all.
-        if found.iter().any(|result| result.own().is_none()) {
-            for result in &mut found {
-                if let Leaves::ByMap(map) = &mut result.leaves {
-                    map.own = None;
-                }
-            }
-        }
+        Self::meet_for_all(&mut found);
         let buffers = operations
             .iter()
             .filter(|op| CuteOp::MemrefAllocSmem.is(**op));
@@ -142,14 +135,47 @@ impl<'c> StoredResult<'c> {
         found
     }
 
-    /// Sees what a kernel with these operations reads of the tensor, but for loads by tensor maps.
-    pub fn see_loads(&mut self, operations: &[IrOp<'c>], by_map: &[IrOp<'c>]) {
-        let tensor = tile::Store::of(self.store).and_then(|store| tensor_of(store.view()));
-        let mut others = operations.iter().filter(|op| !by_map.contains(op));
-        self.overwrites_loads = others.any(|op| {
-            let view = accessed(*op).filter(|_| tile::written_view(*op).is_none());
-            view.is_some_and(|view| tensor_of(view) == tensor)
-        });
+    /// Sees what threads load of the tensors that are stored: all but what comes `by_map`, and `rows` side by side. Warpgroups store rows
+    /// by themselves where each has loaded no others.
+    pub fn see_loads(
+        results: &mut [Self],
+        operations: &[IrOp<'c>],
+        by_map: &[IrOp<'c>],
+        rows: Option<IrOp<'c>>,
+    ) {
+        for result in results.iter_mut() {
+            let Some(store) = tile::Store::of(result.store) else {
+                continue;
+            };
+            let tensor = tensor_of(store.view());
+            let reads = |op: &&IrOp<'c>| {
+                let read = accessed(**op).filter(|_| tile::written_view(**op).is_none());
+                !by_map.contains(op) && read.is_some_and(|view| tensor_of(view) == tensor)
+            };
+            for op in operations.iter().filter(reads) {
+                result.is_loaded = true;
+                let is_alike =
+                    |load: tile::Load<'c>| are_spread_alike(load.result(), store.value());
+                if !tile::Load::of(*op).is_some_and(is_alike) || rows == Some(*op) {
+                    result.meet();
+                }
+            }
+        }
+        Self::meet_for_all(results);
+    }
+
+    /// Those that meet for one result meet for all.
+    fn meet_for_all(results: &mut [Self]) {
+        if results.iter().any(|result| result.own().is_none()) {
+            results.iter_mut().for_each(Self::meet);
+        }
+    }
+
+    /// Lets all that share a tile meet for this result.
+    fn meet(&mut self) {
+        if let Leaves::ByMap(map) = &mut self.leaves {
+            map.own = None;
+        }
     }
 
     /// Whether warpgroups that share a tile store their rows of these results by themselves.
@@ -332,8 +358,8 @@ impl<'c> StoredResult<'c> {
             stage,
             overwrites || threads.warpgroup.is_some(),
         )?;
-        match self.overwrites_loads {
-            true => fence_all_for_async_proxy(&emit.ir),
+        match self.is_loaded {
+            true => emit.fence_for_async_proxy_and_loads(),
             false => emit.fence_for_async_proxy(),
         }
         threads.meet(emit);
@@ -433,6 +459,16 @@ pub(super) fn wait_for_reads<'c>(
 pub(super) fn wait_for_own_reads(emit: &Emit, left: i32) {
     let left = [("group", emit.ir.i32(left)), ("read", emit.ir.unit())];
     emit.ir.op(NvvmOp::CpAsyncBulkWaitGroup, &[], &left, &[]);
+}
+
+/// Whether two tiles of one shape are spread over the threads in the same way.
+fn are_spread_alike(one: IrValue, other: IrValue) -> bool {
+    let tiles = [one, other].map(|tile| TileType::of(tile.r#type())?.ok());
+    let [Some(one), Some(other)] = tiles else {
+        return false;
+    };
+    let layouts = one.layout.zip(other.layout);
+    layouts.is_some_and(|(layout, other)| layout.is_as(&other, &one.shape))
 }
 
 /// Says of a store that no tensor map does it since that would write behind the rows.
