@@ -7,10 +7,10 @@
 //! Buffers share memory where one is used no more when the other is used first, all threads have met in
 //! between, and no copy is on its way. Where the kernel needs more than the target has, a barrier is put in
 //! for them to meet; so it is in a kernel without products, whose registers let many blocks share a
-//! multiprocessor, if buffers have room for few blocks there and would have it for twice as many.
+//! multiprocessor, if buffers leave room for few threads there and would leave it for twice as many.
 mod liveness;
 
-use super::ir_utils::{collect_nested, for_each_kernel, set_attribute};
+use super::ir_utils::{collect_nested, for_each_kernel, function_block_size, set_attribute};
 use super::user_error::user_error;
 use super::{Reported, report};
 use cutec_dialects::builder::{Insertion, IrOp, OpBuilder, operation_key, result_of};
@@ -36,8 +36,8 @@ pub fn allocate_smem<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
     })
 }
 
-/// So many blocks on a multiprocessor hide what each of them waits for.
-const BLOCKS_BESIDE: i64 = 4;
+/// So many threads on a multiprocessor hide what each of them waits for: half of those that most have room for.
+const THREADS_BESIDE: i64 = 1024;
 
 /// A buffer: the operation that allocates it, its bytes and alignment, when it is used.
 struct Buffer<'c> {
@@ -73,7 +73,8 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
     let limit = i64::from(target.max_smem);
     let mut placed = placement(&buffers, &kernel, false);
     let blocks = |placed: &Placement| limit / placed.end.max(1);
-    let are_few = !multiplies && blocks(&placed) < BLOCKS_BESIDE;
+    let threads = function_block_size(function).unwrap_or(1);
+    let are_few = !multiplies && blocks(&placed) * threads < THREADS_BESIDE;
     if placed.end > limit || are_few {
         let closer = placement(&buffers, &kernel, true);
         if placed.end > limit || blocks(&closer) >= 2 * blocks(&placed) {

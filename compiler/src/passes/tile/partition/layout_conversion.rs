@@ -7,9 +7,12 @@ use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_layout::algebra::composition;
 use cutec_layout::smem::{self, Access, Axis, Tile};
 use cutec_layout::{AnyLayout, Layout, LayoutError};
+use std::ops::Range;
 
 const WARP: usize = target::WARP as usize;
 const WARP_BITS: usize = WARP.trailing_zeros() as usize;
+/// Bytes that all banks hold side by side.
+const BANKS: i64 = 128;
 /// Bits of a register.
 const WORD_BITS: i64 = 32;
 /// What waiting for others costs, in accesses.
@@ -30,6 +33,12 @@ pub(super) enum Conversion {
     Memory { layout: AnyLayout, of_warps: bool },
     /// Part by part, each in its own way: a tile that is too large to lie in memory beside what else does.
     Parts(Vec<Part>),
+}
+
+/// A buffer, and what the accesses to it cost.
+struct Buffer {
+    layout: AnyLayout,
+    wavefronts: usize,
 }
 
 /// A part of a tile that each thread has something of, before and behind.
@@ -104,7 +113,7 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
     }
     let accesses = [(from, neighbours(from, fast)?), (to, neighbours(to, fast)?)];
     Ok(Conversion::Memory {
-        layout: buffer(&accesses, fast)?,
+        layout: buffer(&accesses, fast)?.layout,
         of_warps: within_warps(from, &given, &wanted)?,
     })
 }
@@ -425,14 +434,14 @@ pub(super) fn buffer_of_elements(
     let widths = readers.iter().map(of).collect::<Result<Vec<_>, _>>()?;
     let read = readers.iter().map(|reader| &reader.spread).zip(widths);
     let accesses: Vec<(&Spread, i64)> = std::iter::once(written).chain(read).collect();
-    let layout = buffer(&accesses, fast);
+    let found = buffer(&accesses, fast);
     // Where they lie along many axes there may be none that suits all.
-    let layout = layout.or_else(|_| buffer(&[written, (from, 1)], fast))?;
-    Ok((layout, fast))
+    let found = found.or_else(|_| buffer(&[written, (from, 1)], fast))?;
+    Ok((found.layout, fast))
 }
 
 /// A layout of the buffer without bank conflicts, if there is one, that is written first and then read, each by so many neighbours at once.
-fn buffer(accesses: &[(&Spread, i64)], fast: usize) -> Result<AnyLayout, SemError> {
+fn buffer(accesses: &[(&Spread, i64)], fast: usize) -> Result<Buffer, SemError> {
     let Some((from, _)) = accesses.first() else {
         return Err(SemError::Illegal("expects a tile that is written".into()));
     };
@@ -463,13 +472,18 @@ fn buffer(accesses: &[(&Spread, i64)], fast: usize) -> Result<AnyLayout, SemErro
         });
         let of = of.collect::<Result<Vec<_>, _>>()?;
         match smem::legalize(tile, &of) {
-            Ok(chosen) if shape.len() == 2 => return Ok(chosen.layout),
             Ok(chosen) => {
+                let wavefronts = chosen.wavefronts();
+                if shape.len() == 2 {
+                    let layout = chosen.layout;
+                    return Ok(Buffer { layout, wavefronts });
+                }
                 // Of a tile of one axis the other is of extent 1; the one that is left may be nested.
                 let first = chosen
                     .layout
                     .map_inner(|inner| Ok(Layout::concat(inner.mode(0))));
-                return first.map_err(|error| SemError::Illegal(error.to_string()));
+                let layout = first.map_err(|error| SemError::Illegal(error.to_string()))?;
+                return Ok(Buffer { layout, wavefronts });
             }
             Err(error) if widths.iter().all(|width| *width == 1) => {
                 return Err(SemError::Illegal(error.to_string()));
@@ -481,49 +495,78 @@ fn buffer(accesses: &[(&Spread, i64)], fast: usize) -> Result<AnyLayout, SemErro
     }
 }
 
-/// The same of more than two axes: all but the fast one are rows.
-fn buffer_of_many(accesses: &[(&Spread, i64)], fast: usize) -> Result<AnyLayout, SemError> {
-    let matrices = accesses.iter().map(|(spread, _)| in_rows(spread, fast));
+/// The same of more than two axes, as a matrix: rows of the fast axis, or where that gives fewer wavefronts of as many of the last axes as fill a row of all
+/// banks.
+fn buffer_of_many(accesses: &[(&Spread, i64)], fast: usize) -> Result<Buffer, SemError> {
+    let tile = &accesses[0].0.tile;
+    let rank = tile.shape.len();
+    let mut columns = fast..fast + 1;
+    let by_rows = buffer_of_matrix(accesses, columns.clone())?;
+    let bytes_of = |columns: &Range<usize>| {
+        let extents = tile.shape[columns.clone()].iter();
+        tile.elem.bytes_of(extents.product())
+    };
+    while columns.end == rank && columns.start > 0 && bytes_of(&columns) < BANKS {
+        columns.start -= 1;
+    }
+    if columns.len() == 1 {
+        return Ok(by_rows);
+    }
+    let wider = buffer_of_matrix(accesses, columns)?;
+    Ok(match wider.wavefronts < by_rows.wavefronts {
+        true => wider,
+        false => by_rows,
+    })
+}
+
+/// The same where some axes are the columns of a matrix, the last of them the fastest, and the others its rows, the first the fastest.
+fn buffer_of_matrix(
+    accesses: &[(&Spread, i64)],
+    columns: Range<usize>,
+) -> Result<Buffer, SemError> {
+    let matrices = accesses.iter().map(|(spread, _)| matrix(spread, &columns));
     let matrices = matrices.collect::<Result<Vec<_>, _>>()?;
     let widths = accesses.iter().map(|(_, width)| *width);
-    let of_rows: Vec<(&Spread, i64)> = matrices.iter().zip(widths).collect();
-    let of_rows = buffer(&of_rows, 1)?;
+    let of_matrix: Vec<(&Spread, i64)> = matrices.iter().zip(widths).collect();
+    let Buffer { layout, wavefronts } = buffer(&of_matrix, 1)?;
     let shape = &accesses[0].0.tile.shape;
-    let of_mode = |mode: usize| {
-        let missing = || SemError::Illegal(format!("{of_rows} is of no matrix"));
-        of_rows.inner().mode(mode).ok_or_else(missing)
+    let along = |axis: usize| {
+        let (mode, step) = place_of(shape, axis, &columns);
+        let whole = layout.inner().mode(mode);
+        let missing = || SemError::Illegal(format!("{layout} is of no matrix"));
+        composition(
+            &whole.ok_or_else(missing)?,
+            &Layout::scalar(shape[axis], step),
+        )
+        .map_err(|error| SemError::Illegal(error.to_string()))
     };
-    let (rows, columns) = (of_mode(0)?, of_mode(1)?);
-    let along = |axis: usize| match axis == fast {
-        true => Ok(columns.clone()),
-        false => composition(
-            &rows,
-            &Layout::scalar(shape[axis], step_of(shape, axis, fast)),
-        ),
-    };
-    let modes = (0..shape.len()).map(along).collect::<Result<Vec<_>, _>>();
-    let modes = modes.map_err(|error| SemError::Illegal(error.to_string()))?;
-    let layout = of_rows.map_inner(|_| Ok(Layout::concat(modes)));
-    layout.map_err(|error: LayoutError| SemError::Illegal(error.to_string()))
+    let modes = (0..shape.len()).map(along).collect::<Result<Vec<_>, _>>()?;
+    let layout = layout.map_inner(|_| Ok(Layout::concat(modes)));
+    let layout = layout.map_err(|error: LayoutError| SemError::Illegal(error.to_string()))?;
+    Ok(Buffer { layout, wavefronts })
 }
 
-/// How many rows lie from one element along an axis to the next where all axes but the fast one are rows, the first of them the fastest; of the
-/// number of axes how many rows there are.
-fn step_of(shape: &[i64], axis: usize, fast: usize) -> i64 {
-    let others = (0..axis).filter(|other| *other != fast);
-    others.map(|other| shape[other]).product()
+/// Along which axis of a matrix, and how far, the next element along an axis lies.
+fn place_of(shape: &[i64], axis: usize, columns: &Range<usize>) -> (usize, i64) {
+    let extent = |axes: Range<usize>| shape[axes].iter().product::<i64>();
+    match columns.contains(&axis) {
+        true => (1, extent(axis + 1..columns.end)),
+        false if axis < columns.start => (0, extent(0..axis)),
+        false => (0, extent(0..columns.start) * extent(columns.end..axis)),
+    }
 }
 
-/// A tile of which all axes but the fast one are rows.
-fn in_rows(spread: &Spread, fast: usize) -> Result<Spread, SemError> {
+/// A tile of which some axes are the columns of a matrix.
+fn matrix(spread: &Spread, columns: &Range<usize>) -> Result<Spread, SemError> {
     let shape = &spread.tile.shape;
-    let matrix = [step_of(shape, shape.len(), fast), shape[fast]];
+    let width: i64 = shape[columns.clone()].iter().product();
+    let matrix = [spread.tile.size() / width.max(1), width];
     let moved = |modes: Result<Vec<Mode>, String>| {
         let modes = modes.map_err(SemError::Illegal)?.into_iter();
         let moved = modes.map(|mode| Mode {
-            along: mode.along.map(|(axis, step)| match axis == fast {
-                true => (1, step),
-                false => (0, step * step_of(shape, axis, fast)),
+            along: mode.along.map(|(axis, step)| {
+                let (along, of_axis) = place_of(shape, axis, columns);
+                (along, step * of_axis)
             }),
             ..mode
         });
