@@ -39,7 +39,7 @@ gpu.module @kernels {
   // CHECK: cute.memref.load
   // CHECK-NEXT: nvvm.barrier0
   // CHECK-NEXT: cute.memref.store
-  gpu.func @few() kernel {
+  gpu.func @few() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %a = cute.memref.alloc_smem() : () -> !large
     %b = cute.memref.alloc_smem() : () -> !large
     %i = cute.static : !cute.int_tuple<"0">

@@ -38,6 +38,8 @@ pub fn allocate_smem<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), R
 
 /// So many threads on a multiprocessor hide what each of them waits for: half of those that most have room for.
 const THREADS_BESIDE: i64 = 1024;
+/// Blocks that a multiprocessor holds, however small they are (CUDA programming guide, "Compute capabilities").
+const MOST_BLOCKS: i64 = 32;
 
 /// A buffer: the operation that allocates it, its bytes and alignment, when it is used.
 struct Buffer<'c> {
@@ -72,9 +74,10 @@ fn place<'c>(context: &'c Context, function: IrOp<'c>, target: &Target) -> Resul
 
     let limit = i64::from(target.max_smem);
     let mut placed = placement(&buffers, &kernel, false);
-    let blocks = |placed: &Placement| limit / placed.end.max(1);
-    let threads = function_block_size(function).unwrap_or(1);
-    let are_few = !multiplies && blocks(&placed) * threads < THREADS_BESIDE;
+    let blocks = |placed: &Placement| (limit / placed.end.max(1)).min(MOST_BLOCKS);
+    let threads = function_block_size(function);
+    let few = |threads: i64| blocks(&placed) * threads < THREADS_BESIDE;
+    let are_few = !multiplies && threads.is_some_and(few);
     if placed.end > limit || are_few {
         let closer = placement(&buffers, &kernel, true);
         if placed.end > limit || blocks(&closer) >= 2 * blocks(&placed) {
