@@ -38,14 +38,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Value::Scalar(scalar) if scalar.elem == to => Ok(value),
             Value::Vector(vector) if vector.elem == to => Ok(value),
             Value::Scalar(Scalar { elem: from, .. }) | Value::Vector(Vector { elem: from, .. })
-                if *from == Elem::F4E2M1 =>
+                if *from == Elem::F4E2M1 && !is_of_e2m1(to) =>
             {
-                self.cast_of_4_bits(&value, to, span)
+                let wide = self.convert(Elem::F32, &value, span)?;
+                self.convert(to, &wide, span)
             }
             Value::Scalar(Scalar { elem: from, .. }) | Value::Vector(Vector { elem: from, .. })
-                if [*from, to]
-                    .into_iter()
-                    .any(|elem| elem.is_float() && !elem.has_arithmetic()) =>
+                if *from != Elem::F4E2M1
+                    && [*from, to]
+                        .into_iter()
+                        .any(|elem| elem.is_float() && !elem.has_arithmetic()) =>
             {
                 self.cast_narrow(&value, *from, to, span)
             }
@@ -82,31 +84,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             true => self.narrowed(&wide, to, span),
             false => self.convert(to, &wide, span),
         }
-    }
-
-    /// As [`Evaluator::cast`] of e2m1, which 16 bits hold as well as 32: others meet it as f32.
-    fn cast_of_4_bits(
-        &mut self,
-        value: &Value<'c, 'a>,
-        to: Elem,
-        span: Span,
-    ) -> Result<Value<'c, 'a>> {
-        let at_once = match to {
-            Elem::F16 | Elem::BF16 => to,
-            _ => Elem::F32,
-        };
-        let wide = match value {
-            Value::Scalar(scalar) => {
-                let ir = self.cast(scalar.ir, scalar.elem, at_once, None, span)?;
-                number_or_vector(ir, at_once, None)
-            }
-            Value::Vector(vector) => {
-                let ir = self.cast(vector.ir, vector.elem, at_once, Some(vector.len), span)?;
-                number_or_vector(ir, at_once, Some(vector.len))
-            }
-            other => return self.expected("a number or a view to convert", other, span),
-        };
-        self.convert(to, &wide, span)
     }
 
     fn cast(
@@ -159,4 +136,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let ty = builder.numbers_type(to, len);
         Ok(builder.value(name, &[ir], &[], ty))
     }
+}
+
+/// Whether numbers of e2m1 become such ones at once; others meet them as f32.
+fn is_of_e2m1(to: Elem) -> bool {
+    matches!(to, Elem::F16 | Elem::BF16 | Elem::F32)
 }

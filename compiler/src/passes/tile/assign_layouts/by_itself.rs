@@ -1,6 +1,6 @@
 //! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
-use super::Assignment;
 use super::accesses::{Kind, Reach};
+use super::{Assignment, parted_axis};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
 use crate::passes::kernel_abi::blocks_of_tile;
@@ -175,8 +175,7 @@ impl<'c> Assignment<'c> {
             return Ok(None);
         };
         let size: i64 = part.iter().product();
-        let mut shorter = (0..part.len()).filter(|axis| part[*axis] != tile.shape[*axis]);
-        let (Some(axis), None) = (shorter.next(), shorter.next()) else {
+        let Some(axis) = parted_axis(&tile.shape, part) else {
             return Ok(None);
         };
         // Blocks of a cluster that are no power of two of threads have parts of their own.
@@ -208,10 +207,7 @@ impl<'c> Assignment<'c> {
         along: &SideBySide,
     ) -> Option<TileLayout> {
         let is_free = self.memory(value, tile).is_none() && along.combined.is_empty();
-        if !is_free
-            || blocks_of_tile(self.function) > 1
-            || part.iter().any(|extent| extent.count_ones() != 1)
-        {
+        if !is_free || blocks_of_tile(self.function) > 1 {
             return None;
         }
         // Places in a part lack the bits that tell parts apart.

@@ -1,4 +1,5 @@
 //! What lies between a tile as it is spread and as an operation takes it, or gives it.
+use super::parted_axis;
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
     defining_op, is_inside, next_operation, replace_all_uses, same_block, set_operand, users,
@@ -103,8 +104,8 @@ pub(super) fn convert_for_parts<'c>(
     };
     let (input, part) = (slice.input(), slice.result());
     let (from, to) = (tile_of(op, input)?, tile_of(op, part)?);
-    let mut axes = (0..from.shape.len()).filter(|axis| from.shape[*axis] != to.shape[*axis]);
-    let (Some(axis), None, Some(layout)) = (axes.next(), axes.next(), &to.layout) else {
+    let axis = parted_axis(&from.shape, &to.shape);
+    let Some((axis, layout)) = axis.zip(to.layout.as_ref()) else {
         return Ok(false);
     };
     let is_like = |other: &IrOp<'c>| {
@@ -123,12 +124,8 @@ pub(super) fn convert_for_parts<'c>(
     }
     let failed = |message| (op, message);
     let whole = layout.joined(&to.shape, axis, count).map_err(failed)?;
-    if whole
-        .of_part(&from.shape, &to.shape)
-        .map_err(failed)?
-        .as_ref()
-        != Some(layout)
-    {
+    let of_part = whole.of_part(&from.shape, &to.shape).map_err(failed)?;
+    if of_part.as_ref() != Some(layout) {
         return Ok(false);
     }
     convert_operand(context, op, 0, whole)?;

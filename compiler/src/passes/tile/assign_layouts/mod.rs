@@ -442,6 +442,12 @@ fn sides_of(op: IrOp<'_>) -> Option<[IrValue<'_>; 2]> {
     reshaping.or_else(slice).or_else(join)
 }
 
+/// The axis along which parts of a tile are told apart: the one in which their shapes differ.
+fn parted_axis(whole: &[i64], part: &[i64]) -> Option<usize> {
+    let mut axes = (0..whole.len()).filter(|axis| whole[*axis] != part[*axis]);
+    axes.next().filter(|_| axes.next().is_none())
+}
+
 /// What a `tile.recast` does.
 fn recast_of(op: IrOp<'_>) -> Result<Recast, Failed<'_>> {
     let recast = present(op, tile::Recast::of(op))?;

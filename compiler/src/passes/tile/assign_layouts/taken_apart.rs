@@ -1,5 +1,5 @@
 //! What becomes of a tile that is taken apart and put together again and again, as by the butterflies of a transform or a merge.
-use super::{Assignment, sides_of};
+use super::{Assignment, parted_axis, sides_of};
 use crate::passes::tile::types::tile_of;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::ops::TileOp;
@@ -60,10 +60,7 @@ impl<'c> Assignment<'c> {
 fn behind(op: Option<TileOp>, bits: &Bits, [from, to]: [&TileType; 2]) -> Option<(Bits, Vec<u32>)> {
     let mut bits = bits.clone();
     let lower = |shape: &[i64], axis: usize| shape[axis..].iter().product::<i64>().ilog2() as usize;
-    let changed = || {
-        let mut axes = (0..from.shape.len()).filter(|axis| from.shape[*axis] != to.shape[*axis]);
-        axes.next().filter(|_| axes.next().is_none())
-    };
+    let changed = || parted_axis(&from.shape, &to.shape);
     let even = to.size().count_ones() == 1;
     match op? {
         TileOp::Reshape => Some((bits, Vec::new())),

@@ -5,6 +5,7 @@ use cutec_dialects::semantics::SemError;
 use cutec_dialects::target::{self, WIDEST_ACCESS};
 use cutec_dialects::tile::{Mode, TileLayout, TileType};
 use cutec_layout::algebra::composition;
+use cutec_layout::banks;
 use cutec_layout::smem::{self, Access, Axis, Tile};
 use cutec_layout::{AnyLayout, Layout, LayoutError};
 use std::ops::Range;
@@ -12,7 +13,7 @@ use std::ops::Range;
 const WARP: usize = target::WARP as usize;
 const WARP_BITS: usize = WARP.trailing_zeros() as usize;
 /// Bytes that all banks hold side by side.
-const BANKS: i64 = 128;
+const BANK_ROW: i64 = banks::BANKS * banks::BANK_BYTES;
 /// Bits of a register.
 const WORD_BITS: i64 = 32;
 /// What waiting for others costs, in accesses.
@@ -506,7 +507,7 @@ fn buffer_of_many(accesses: &[(&Spread, i64)], fast: usize) -> Result<Buffer, Se
         let extents = tile.shape[columns.clone()].iter();
         tile.elem.bytes_of(extents.product())
     };
-    while columns.end == rank && columns.start > 0 && bytes_of(&columns) < BANKS {
+    while columns.end == rank && columns.start > 0 && bytes_of(&columns) < BANK_ROW {
         columns.start -= 1;
     }
     if columns.len() == 1 {
