@@ -267,3 +267,18 @@ gpu.module @chained {
     gpu.return
   }
 }
+
+// LLVM has no vectors of floats of 8 bits and less: nothing is taken out of them, or put in.
+// CHECK-LABEL: gpu.func @narrow_floats
+gpu.module @foreign {
+  gpu.func @narrow_floats(%x: vector<3xf8E4M3FN>, %y: vector<2xf4E2M1FN>, %z: vector<3xf32>) -> (vector<3xf32>, vector<2xf16>, vector<3xf8E5M2>) {
+    // CHECK-NEXT: arith.extf %{{.*}} : vector<3xf8E4M3FN> to vector<3xf32>
+    // CHECK-NEXT: arith.extf %{{.*}} : vector<2xf4E2M1FN> to vector<2xf16>
+    // CHECK-NEXT: arith.truncf %{{.*}} : vector<3xf32> to vector<3xf8E5M2>
+    // CHECK-NEXT: gpu.return
+    %0 = arith.extf %x : vector<3xf8E4M3FN> to vector<3xf32>
+    %1 = arith.extf %y : vector<2xf4E2M1FN> to vector<2xf16>
+    %2 = arith.truncf %z : vector<3xf32> to vector<3xf8E5M2>
+    gpu.return %0, %1, %2 : vector<3xf32>, vector<2xf16>, vector<3xf8E5M2>
+  }
+}

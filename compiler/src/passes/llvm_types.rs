@@ -48,7 +48,7 @@ pub fn check_llvm_types(module: IrOp) -> Result<(), Reported> {
 }
 
 /// Whether the text of a type is one of LLVM that has a size.
-fn is_sized(text: &str) -> bool {
+pub(super) fn is_sized(text: &str) -> bool {
     let integer = |text: &str| {
         let digits = text.strip_prefix('i').unwrap_or_default();
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

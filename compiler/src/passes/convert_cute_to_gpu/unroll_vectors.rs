@@ -16,6 +16,7 @@ use super::super::ir_utils::{
     block_of, borrowed, defining_op, first_of_block, first_operation, is_in_block, move_before,
     named_attributes, next_operation, vector_elements,
 };
+use super::super::llvm_types::is_sized;
 use super::Lowering;
 use super::lanes::{goes_by_lane, is_of_halves, is_of_registers, is_register, is_short_by_lane};
 use cutec_dialects::builder::{
@@ -157,7 +158,8 @@ impl<'c> Lowering<'c> {
     pub(super) fn split(&mut self, op: IrOp<'c>) -> bool {
         let kind = Op::of(op);
         let result = (op.result_count() == 1).then(|| result_of(op, 0));
-        if let Some(kind) = kind.filter(|_| is_elementwise(op))
+        let elementwise = kind.filter(|_| is_elementwise(op) && is_of_llvm(op));
+        if let Some(kind) = elementwise
             && let Some(result) = result
             && let Some((count, elem)) = long_vector(result.r#type())
             && let Some(parts) = self.split_elementwise(op, kind, count, elem)
@@ -168,7 +170,7 @@ impl<'c> Lowering<'c> {
         if let Some(result) = result
             && let Some(kind) = kind
             && (is_scalar_intrinsic(op)
-                || is_elementwise(op)
+                || elementwise.is_some()
                     && (kind == ArithOp::Extf.into() && is_of_halves(op)
                         || is_short_by_lane(op, kind, result)))
             && vector_elements(result.r#type()).is_some()
@@ -487,6 +489,13 @@ impl<'c> Lowering<'c> {
         }
         whole
     }
+}
+
+/// Whether LLVM has the vectors of an operation: it has none of floats of 8 bits and less, of which IR by hand may have conversions.
+fn is_of_llvm(op: IrOp) -> bool {
+    let results = (0..op.result_count()).map(|index| result_of(op, index));
+    let mut types = operands_of(op).chain(results).map(|value| value.r#type());
+    types.all(|ty| vector_elements(ty).is_none() || is_sized(&type_text(ty)))
 }
 
 /// Number and type of the elements of a vector that is taken apart.
