@@ -150,6 +150,16 @@ def Tile_ScatterOp : Tile_Op<"scatter", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins Tile_Tile:$value, Tile_View:$view, Variadic<Tile_Tile>:$at, OptionalAttr<StrAttr>:$atomic);
   let assemblyFormat = "$value `,` $view `[` $at `]` attr-dict `:` type($value) `,` type($view) `,` type($at)";
 }
+def Tile_AtomicOp : Tile_Op<"atomic", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Updates an element of a view in global memory for each of a tile, and gives what it was; outside nothing, and 0";
+  let description = [{
+    The tiles are one of coordinates, in elements, for each axis of the view, then the tile that updates; of `cas` one more, of what is expected.
+    Of several elements with one place each sees what another has left, in any order.
+  }];
+  let arguments = (ins StrAttr:$kind, Tile_View:$view, Variadic<Tile_Tile>:$tiles);
+  let results = (outs Tile_Tile:$result);
+  let assemblyFormat = "$kind $view `(` $tiles `)` attr-dict `:` type($view) `,` type($tiles) `->` type($result)";
+}
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "Repeats along axes of extent 1";
   let arguments = (ins Tile_Tile:$input);

@@ -398,6 +398,38 @@ func.func @scatter_rank(%a: tensor<4xf32>, %x: !cute.memref<f32, gmem, align<16>
 
 // -----
 
+func.func @atomic_values(%a: tensor<4xi32>, %x: !cute.memref<i32, gmem, align<16>, "(8):(1)">) {
+  // expected-error@+1 {{expects coordinates for each of 1 axes and 2 tiles that update, but got 2}}
+  %0 = tile.atomic "cas" %x(%a, %a) : !cute.memref<i32, gmem, align<16>, "(8):(1)">, tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @atomic_kind(%a: tensor<4xi32>, %x: !cute.memref<f32, gmem, align<16>, "(8):(1)">, %y: tensor<4xf32>) {
+  // expected-error@+1 {{no atomic cas of f32; there is: add, min, max, exchange}}
+  %0 = tile.atomic "cas" %x(%a, %y, %y) : !cute.memref<f32, gmem, align<16>, "(8):(1)">, tensor<4xi32>, tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @atomic_name(%a: tensor<4xi32>, %x: !cute.memref<i32, gmem, align<16>, "(8):(1)">) {
+  // expected-error@+1 {{expects `kind` as one of add, min, max, and, or, xor, exchange, cas, but got "nand"}}
+  %0 = tile.atomic "nand" %x(%a, %a) : !cute.memref<i32, gmem, align<16>, "(8):(1)">, tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @atomic_shape(%a: tensor<4xi32>, %b: tensor<2xi32>, %x: !cute.memref<i32, gmem, align<16>, "(8):(1)">) {
+  // expected-error@+1 {{expects [4] as the shape of the result, but got [2]}}
+  %0 = tile.atomic "add" %x(%a, %b) : !cute.memref<i32, gmem, align<16>, "(8):(1)">, tensor<4xi32>, tensor<2xi32> -> tensor<4xi32>
+  return
+}
+
+// -----
+
 func.func @precision(%a: tensor<16x8xbf16>, %c: tensor<16x16xf32>) {
   // expected-error@+1 {{expects factors of f32 with precision tf32, but got bf16}}
   %0 = tile.dot %a, %a, %c {precision = "tf32"} : tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x16xf32> -> tensor<16x16xf32>

@@ -76,6 +76,8 @@ gpu.module @kernels {
     %moved = tile.gather %top[%at, %at] : tensor<16x1xf32>, tensor<16x32xi32>, tensor<16x32xi32> -> tensor<16x32xf32>
     // CHECK: tile.scatter %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] {atomic = "add"} : tensor<16x32xbf16>, !cute.memref<{{.*}}>, tensor<16x32xi32>, tensor<16x32xi32>
     tile.scatter %y, %x[%at, %at] {atomic = "add"} : tensor<16x32xbf16>, !view, tensor<16x32xi32>, tensor<16x32xi32>
+    // CHECK: tile.atomic "add" %{{.*}}(%{{.*}}, %{{.*}}, %{{.*}}) : !cute.memref<{{.*}}>, tensor<16x32xi32>, tensor<16x32xi32>, tensor<16x32xbf16> -> tensor<16x32xbf16>
+    %was = tile.atomic "add" %x(%at, %at, %y) : !view, tensor<16x32xi32>, tensor<16x32xi32>, tensor<16x32xbf16> -> tensor<16x32xbf16>
     // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : tensor<32x16xbf16>, !cute.memref<{{.*}}>, i32, i32
     tile.store %z, %x[%j, %i] : tensor<32x16xbf16>, !view, i32, i32
     // Along some axes the coordinate counts elements.

@@ -1,6 +1,7 @@
 //! The operations of the `tile` dialect.
 use super::{accessors, operations};
 use crate::handles::{IrOp, IrValue};
+use crate::semantics::AtomicKind;
 
 operations! {
     /// An operation of the `tile` dialect.
@@ -33,6 +34,8 @@ operations! {
         Gather = "gather",
         /// Writes each element of a tile to its place in a view.
         Scatter = "scatter",
+        /// Updates elements of a view and gives what they were.
+        Atomic = "atomic",
         /// Repeats axes of extent 1.
         Broadcast = "broadcast",
         /// Another shape of as many elements.
@@ -114,6 +117,11 @@ accessors! {
         operand value 0; operand view 1; operands at 2 0;
         attribute atomic;
     }
+    /// Elements of a view that are updated, and what they were.
+    Atomic is TileOp::Atomic, 2 operands {
+        operand view 0; operands tiles 1 0;
+        attribute kind;
+    }
     /// The elements of a tile along other axes.
     Reshaping is TileOp::Reduce | TileOp::Fold | TileOp::Broadcast | TileOp::Transpose | TileOp::Reshape | TileOp::Recast, 1 operand { operand input 0; }
     /// The bits of a tile as elements of another type.
@@ -173,10 +181,28 @@ impl<'c> Dot<'c> {
     }
 }
 
+impl<'c> Atomic<'c> {
+    /// How elements are updated; `None` where it is no such kind.
+    pub fn how(self) -> Option<AtomicKind> {
+        let kind = self.kind()?.to_string();
+        AtomicKind::parse(kind.trim_matches('"')).ok()
+    }
+
+    /// The coordinates of the elements, and the tiles that they are updated by: the new one, and the one that is expected.
+    pub fn at_and_values(self) -> (Vec<IrValue<'c>>, Vec<IrValue<'c>>) {
+        let mut at = self.tiles();
+        let values = self.how().map_or(1, AtomicKind::values);
+        let values = at.split_off(at.len().saturating_sub(values));
+        (at, values)
+    }
+}
+
 /// The view in global memory that an operation writes, if it writes one.
 pub fn written_view(op: IrOp<'_>) -> Option<IrValue<'_>> {
     let store = Store::of(op).map(Store::view);
-    store.or_else(|| Scatter::of(op).map(Scatter::view))
+    let scatter = || Scatter::of(op).map(Scatter::view);
+    let atomic = || Atomic::of(op).map(Atomic::view);
+    store.or_else(scatter).or_else(atomic)
 }
 
 /// A `tile.load` or `tile.store`: a tile and the view in global memory that it lies in.

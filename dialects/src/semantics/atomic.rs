@@ -80,7 +80,10 @@ impl AtomicKind {
     }
 
     /// Checks that it exists for elements of a type.
-    fn check(self, elem: Elem) -> Result<(), SemError> {
+    ///
+    /// # Errors
+    /// Which there are in its place.
+    pub fn check(self, elem: Elem) -> Result<(), SemError> {
         match self.takes(elem) {
             true => Ok(()),
             false => Err(SemError::NoAtomic { kind: self, elem }),

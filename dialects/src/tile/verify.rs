@@ -162,19 +162,20 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         TileOp::Gather => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
-            coordinates(op, (1, input.shape.len()), &result, "the result")
+            coordinates(op, (1, input.shape.len(), 0), &result, "the result")
         }
         TileOp::Scatter => {
             let value = tile(op, 0)?;
             let view = view(op, 1, Space::Gmem)?;
             same("the element type of the view", view.ptr.elem, value.elem)?;
-            coordinates(op, (2, view.layout.rank()), &value, "the value")?;
+            coordinates(op, (2, view.layout.rank(), 0), &value, "the value")?;
             match op.attribute("atomic") {
                 Ok(kind) => AtomicKind::updates(kind.to_string().trim_matches('"'), value.elem)
                     .map_err(|error| error.to_string()),
                 Err(_) => Ok(()),
             }
         }
+        TileOp::Atomic => atomic(op),
         TileOp::Broadcast => {
             let (input, result) = (tile(op, 0)?, tile_of(result(op)?)?);
             same("the element type", input.elem, result.elem)?;
@@ -244,6 +245,26 @@ pub fn check_op<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), Strin
         TileOp::Dot => dot(op),
         TileOp::Index | TileOp::Yield => Ok(()),
     }
+}
+
+fn atomic<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
+    let (view, result) = (view(op, 0, Space::Gmem)?, tile_of(result(op)?)?);
+    let kind = op.attribute("kind").map(|kind| kind.to_string());
+    let kind = AtomicKind::parse(kind.unwrap_or_default().trim_matches('"'));
+    let kind = kind.map_err(|error| error.to_string())?;
+    kind.check(view.ptr.elem)
+        .map_err(|error| error.to_string())?;
+    let (rank, values) = (view.layout.rank(), kind.values());
+    coordinates(op, (1, rank, values), &result, "the result")?;
+    for index in 1 + rank..1 + rank + values {
+        let value = tile(op, index)?;
+        same("the element type of the view", view.ptr.elem, value.elem)?;
+        same_list("the shape of the result", &result.shape, &value.shape)?;
+        if value.layout != result.layout {
+            return Err("expects values spread as the result is".into());
+        }
+    }
+    same("the element type of the view", view.ptr.elem, result.elem)
 }
 
 /// What a text can print: tiles of one shape among numbers, all of types that `printf` takes.
@@ -522,14 +543,18 @@ fn on_view<'c: 'a, 'a>(
 /// The tiles of coordinates from an operand on, one for each of so many axes: of the shape of a tile, and spread as it is.
 fn coordinates<'c: 'a, 'a>(
     op: &impl OperationLike<'c, 'a>,
-    (first, rank): (usize, usize),
+    (first, rank, behind): (usize, usize, usize),
     of: &TileType,
     what: &str,
 ) -> Result<(), String> {
     let found = op.operand_count() - first;
-    if rank != found {
+    if rank + behind != found {
+        let more = match behind {
+            0 => String::new(),
+            _ => format!(" and {behind} tiles that update"),
+        };
         return Err(format!(
-            "expects coordinates for each of {rank} axes, but got {found}"
+            "expects coordinates for each of {rank} axes{more}, but got {found}"
         ));
     }
     for axis in 0..rank {

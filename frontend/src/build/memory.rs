@@ -95,15 +95,45 @@ impl Body {
         at: impl IntoIterator<Item = V>,
         value: impl Into<Value>,
     ) -> Result<()> {
-        let (operation, elem) = ("update", to.elem);
-        if AtomicKind::updates(how.name(), elem).is_err() {
-            return Err(fail(Problem::undefined(operation, elem)));
-        }
-        let (target, value) = self.written(operation, to, shape, at, value.into())?;
-        let function = tree::name(&format!("atomic_{}", how.name()));
-        let call = tree::call(function, [target, value]);
+        let place = (to, shape.into_iter().collect(), at);
+        let call = self.update_call("update", how, place, value.into())?;
         self.push(tree::statement(StmtKind::Expr(call)));
         Ok(())
+    }
+
+    /// The same, and the tile of what was there before each update: 0 outside of the tensor. Elements go to memory and come
+    /// back one by one.
+    ///
+    /// # Errors
+    /// As of [`Body::update`].
+    #[track_caller]
+    pub fn fetch<V: Into<At>>(
+        &mut self,
+        how: Reduction,
+        to: &Tensor,
+        shape: impl IntoIterator<Item = i64>,
+        at: impl IntoIterator<Item = V>,
+        value: impl Into<Value>,
+    ) -> Result<Value> {
+        let shape: Vec<i64> = shape.into_iter().collect();
+        let call = self.update_call("fetch", how, (to, shape.clone(), at), value.into())?;
+        Ok(self.tile(call, to.elem, shape))
+    }
+
+    #[track_caller]
+    fn update_call<V: Into<At>>(
+        &self,
+        operation: &'static str,
+        how: Reduction,
+        (to, shape, at): (&Tensor, Vec<i64>, impl IntoIterator<Item = V>),
+        value: Value,
+    ) -> Result<Expr> {
+        if AtomicKind::updates(how.name(), to.elem).is_err() {
+            return Err(fail(Problem::undefined(operation, to.elem)));
+        }
+        let (target, value) = self.written(operation, to, shape, at, value)?;
+        let function = tree::name(&format!("atomic_{}", how.name()));
+        Ok(tree::call(function, [target, value]))
     }
 
     /// One element of a tensor.

@@ -298,6 +298,22 @@ fn branches_change_what_they_carry() {
 }
 
 #[test]
+fn updates_give_what_was_there() {
+    let (_, y, mut body) = one_dimension();
+    let build = |body: &mut Body| -> Result<()> {
+        let at = body.tile_index(0)?;
+        let was = body.fetch(Reduction::Add, &y, [64], [&at], 1.0)?;
+        body.store(&y, [64], [&at], &was)
+    };
+    build(&mut body).expect("it is right");
+    let kernel = body.finish().expect("it is right");
+    for from_text in [false, true] {
+        let text = ir(&kernel, from_text).expect("it verifies");
+        assert!(text.contains("tile.atomic \"add\""), "{text}");
+    }
+}
+
+#[test]
 fn names_that_are_made_mean_nothing_else() {
     for before in 0..70 {
         let (_, y, mut body) = one_dimension();

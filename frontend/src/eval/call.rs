@@ -363,7 +363,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         function: &'a Function,
         call: &Call<'c, 'a>,
     ) -> Result<(Value<'c, 'a>, Option<Value<'c, 'a>>)> {
-        let outer = std::mem::replace(&mut self.frame, Frame::new());
+        let inner = Frame {
+            has_no_value: self.frame.alone == Some(call.span),
+            ..Frame::new()
+        };
+        let outer = std::mem::replace(&mut self.frame, inner);
         let result = self.run_function(function, call);
         let inner = std::mem::replace(&mut self.frame, outer);
         let receiver = inner.scopes.first().and_then(|scope| scope.get(RECEIVER));

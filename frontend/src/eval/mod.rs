@@ -211,6 +211,10 @@ struct Frame<'c, 'a> {
     result: Option<Value<'c, 'a>>,
     /// Whether some `return` left by the flag without a value.
     returned_nothing: bool,
+    /// The expression whose value nobody asks for: a statement by itself, or the end of a block that has no value.
+    alone: Option<Span>,
+    /// Whether nobody asks for the function's value.
+    has_no_value: bool,
 }
 
 struct Evaluator<'c, 'a> {
@@ -482,6 +486,8 @@ impl Frame<'_, '_> {
             returned: None,
             result: None,
             returned_nothing: false,
+            alone: None,
+            has_no_value: false,
         }
     }
 }

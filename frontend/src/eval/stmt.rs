@@ -143,7 +143,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 Ok(self.if_flow(parts, (&[], None), place, expr.span)?.0)
             }
             ExprKind::Block(block) => self.block(block, place),
-            _ => Ok(Flow::Next(self.expr(expr)?)),
+            _ => {
+                let is_asked = place.wanted && !(place.tail && self.frame.has_no_value);
+                self.frame.alone = (!is_asked).then_some(expr.span);
+                Ok(Flow::Next(self.expr(expr)?))
+            }
         }
     }
 
@@ -178,6 +182,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 ExprKind::If(parts) => return self.if_flow(parts, rest, place, expr.span),
                 ExprKind::Block(block) => self.block(block, Place::INNER)?,
                 _ => {
+                    self.frame.alone = Some(expr.span);
                     let value = self.expr(expr)?;
                     self.check_called(&value, expr)?;
                     next

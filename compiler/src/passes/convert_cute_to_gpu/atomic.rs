@@ -32,7 +32,7 @@ impl<'c> Lowering<'c> {
         let [condition] = condition else {
             return self.update(view, kind, address, values);
         };
-        let ty = self.emitter.ir.ty(view.ptr.elem.name());
+        let ty = self.emitter.ir.ty(view.ptr.elem.value_type());
         let (holds, block) = region_with_block(&[]);
         let end = Insertion::End(block);
         let outside = std::mem::replace(&mut self.emitter.ir.insertion, end);

@@ -29,6 +29,8 @@ enum Cause {
     Index(usize),
     /// What memory holds at a place that follows from `tile.index`.
     Memory,
+    /// What elements were before their update, which depends on the order of the blocks.
+    Updated,
     /// `tile.arrive`.
     Last,
 }
@@ -41,6 +43,7 @@ impl Cause {
                 format!("`tile.{axis}`")
             }
             Cause::Memory => "what a tensor holds at a place of each block's own".into(),
+            Cause::Updated => "what a tensor held before an update (`atomic_…`)".into(),
             Cause::Last => "which block came last (`is_last`)".into(),
         }
     }
@@ -192,6 +195,7 @@ impl Differ {
                     let axis = axis.and_then(|axis| usize::try_from(axis).ok());
                     Some(Cause::Index(axis.unwrap_or(0)))
                 }
+                Some(TileOp::Atomic) => Some(Cause::Updated),
                 Some(TileOp::Arrive) => Some(Cause::Last),
                 Some(TileOp::Load | TileOp::Windows) => taken.map(|_| Cause::Memory),
                 _ => match cute::MemrefLoad::of(op) {

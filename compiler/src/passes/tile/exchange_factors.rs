@@ -196,9 +196,14 @@ impl<'c> Sums<'c> {
     /// Whether an operation can stand beside transposed sums.
     fn is_around(&self, op: IrOp<'c>, value: IrValue<'c>) -> Result<(), String> {
         let is_in_its_way = match TileOp::of(op) {
-            Some(TileOp::Fold | TileOp::Scan | TileOp::Gather | TileOp::Scatter | TileOp::Join) => {
-                true
-            }
+            Some(
+                TileOp::Fold
+                | TileOp::Scan
+                | TileOp::Gather
+                | TileOp::Scatter
+                | TileOp::Atomic
+                | TileOp::Join,
+            ) => true,
             Some(TileOp::Transpose) => {
                 let input = tile::Reshaping::of(op).map(tile::Reshaping::input);
                 self.has(result_of(op, 0)) && input.is_some_and(|input| self.has(input))

@@ -109,6 +109,11 @@ impl<'c> LayoutClasses<'c> {
                     self.join(scatter.map(tile::Scatter::value), Some(at));
                 }
             }
+            KnownOp::Tile(TileOp::Atomic) => {
+                for input in operands_of(op).skip(1) {
+                    self.join(Some(input), Some(result_of(op, 0)));
+                }
+            }
             KnownOp::Tile(TileOp::Dot) => {
                 self.join(tile::Dot::of(op).map(tile::Dot::c), Some(result_of(op, 0)))
             }

@@ -215,6 +215,7 @@ fn stands_padding<'c>(
     };
     match known_op(op)? {
         KnownOp::Tile(TileOp::Scatter) => twice("writes to coordinates that it computes"),
+        KnownOp::Tile(TileOp::Atomic) => twice("updates elements and asks what they were"),
         KnownOp::Tile(TileOp::Arrive) => twice("counts its blocks"),
         KnownOp::Report => twice("prints, or traps"),
         KnownOp::ReadGlobal

@@ -1,10 +1,11 @@
 //! Atomic updates of one element of a tensor: `atomic_add(t[i], x)`. Each gives what was there before. At tile
-//! level a tile is updated, `atomic_add(t.tile(shape, at), x)`, and nothing given.
+//! level the elements of a tile are updated too, `atomic_add(t.tile(shape, at), x)`, and a tile given.
 
 use crate::ast::ExprKind;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
+use crate::eval::tiles::Update;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use cutec_dialects::builder::IrValue;
@@ -55,15 +56,13 @@ pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_exchange",
         AtomicKind::Exchange,
-        "Leaves x. Of i32, i64, f32, f64.",
-    )
-    .at(Level::Threads),
+        "Leaves x. Of i32, u32, i64, u64, f32, f64.",
+    ),
     Builtin::new(
         "atomic_cas",
         Lowering::Place(AtPlace::Atomic(AtomicKind::Cas)),
-        "Leaves x where what is there equals `expected`. Of i32, i64.",
+        "Leaves x where what is there equals `expected`. Of i32, u32, i64, u64.",
     )
-    .at(Level::Threads)
     .takes(&[PLACE, arg("expected", Kind::Number), X]),
     Builtin::new(
         "is_last",
@@ -167,25 +166,27 @@ pub(super) fn update<'c, 'a>(
     let first = args.split_first();
     let first = first.filter(|(first, _)| first.name.is_none());
     let first = first.map(|(first, rest)| (&first.value, &*first.value.kind, rest));
+    let update = Update {
+        name,
+        kind,
+        is_asked: ev.frame.alone != Some(span),
+    };
     let (base, indices, rest) = match first {
         Some((place, ExprKind::Call { callee, args }, rest))
             if let ExprKind::Field { base, name: field } = &*callee.kind
                 && &*field.node == "tile" =>
         {
-            ev.update_tile((name, kind), (base, field, args), rest, (place.span, span))?;
-            return Ok(Value::Unit);
+            return ev.update_tile(update, (base, field, args), rest, (place.span, span));
         }
         Some((place, ExprKind::Call { callee, args }, rest))
             if let ExprKind::Field { base, name: field } = &*callee.kind
                 && &*field.node == "scatter" =>
         {
-            ev.update_scattered((name, kind), (base, field, args), rest, (place.span, span))?;
-            return Ok(Value::Unit);
+            return ev.update_scattered(update, (base, field, args), rest, (place.span, span));
         }
         Some((place, ExprKind::Index { base, indices }, rest)) if ev.tiles.is_some() => {
             let of = (base, &indices[..]);
-            ev.update_element((name, kind), of, rest, (place.span, span))?;
-            return Ok(Value::Unit);
+            return ev.update_element(update, of, rest, (place.span, span));
         }
         Some((_, ExprKind::Index { base, indices }, rest)) => (base, indices, rest),
         _ => {

@@ -22,17 +22,17 @@ use cutec_dialects::tile::{BOUND, GATHERED_SINCE};
 use cutec_dialects::types::Vars;
 use cutec_dialects::value::without_widths;
 use cutec_layout::algebra::product;
-use cutec_layout::{AnyLayout, Int, IntTuple};
+use cutec_layout::{AnyLayout, Int};
 use melior::ir::{Attribute, ValueLike};
 
 /// The elements of such a tile.
 pub(super) struct Apart<'c, 'a> {
     /// The tensor, each extent of a mode a mode of its own.
-    flat: Value<'c, 'a>,
+    pub flat: Value<'c, 'a>,
     /// Of each mode the numbers of the tile's elements, along its axis, and how many elements the mode has.
     numbers: Vec<Along<'c, 'a>>,
     /// The coordinates that follow, along each mode of `flat`.
-    at: Vec<Value<'c, 'a>>,
+    pub at: Vec<Value<'c, 'a>>,
     /// Why the tile is no part of the tensor with a layout, and what would make it one.
     why: String,
 }
@@ -96,13 +96,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// The elements of a tile of this shape at a coordinate, for the reason of [`lies_apart`].
     pub(super) fn apart(
         &mut self,
-        (receiver, modes): (&Value<'c, 'a>, &IntTuple),
+        receiver: &Value<'c, 'a>,
         shape: &[i64],
         at: &Coordinate<'c>,
         why: String,
         call: &Call<'c, 'a>,
     ) -> Result<Apart<'c, 'a>> {
         let span = call.span;
+        let modes = receiver
+            .as_view()
+            .map(|(_, view)| view.layout.shape().clone());
         let given = call.arg(1).or(call.named("at"));
         let given = given.map_or(span, |arg| arg.expr.span);
         let none = Attrs::default();
@@ -130,7 +133,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             own[mode] = *extent;
             let own = self.iota_along(&own, mode, span)?;
             let number = self.part(BinaryOp::Add, &own, &first, span)?;
-            let count = modes.mode(mode).map_or(1, |mode| mode.leaves().len());
+            let count = modes
+                .as_ref()
+                .and_then(|modes| modes.mode(mode))
+                .map_or(1, |mode| mode.leaves().len());
             let mut rest = number.clone();
             for _ in 1..count {
                 let extent = self.size_of_mode(&parts.flat, parts.at.len(), "tile", span)?;
@@ -146,7 +152,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 
     /// A coordinate as a number of 32 bits.
-    fn coordinate_number(&mut self, ir: IrValue<'c>, span: Span) -> Result<Value<'c, 'a>> {
+    pub(super) fn coordinate_number(
+        &mut self,
+        ir: IrValue<'c>,
+        span: Span,
+    ) -> Result<Value<'c, 'a>> {
         let elem = match &*type_text(ir.r#type()) {
             "i32" => Elem::I32,
             "i64" => Elem::I64,
@@ -169,7 +179,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let number = number_or_vector(ir, elem, None);
         match elem {
             Elem::I64 => {
-                let help = "the elements of this tile are numbered by i32: convert it, `i32(…)`";
+                let help =
+                    "elements that lie each by itself are numbered by i32: convert it, `i32(…)`";
                 self.expected_with_help("an i32 as a coordinate", &number, span, help)
             }
             _ => Ok(number),

@@ -3,16 +3,15 @@
 
 use super::apart::lies_apart;
 use super::coordinate::Coordinate;
+use super::fetch::Update;
 use super::place::Place;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::assign::New;
-use crate::eval::problem;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::elem::{Elem, Space};
-use cutec_dialects::semantics::AtomicKind;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// `base[indices] = value`, or with an operator.
@@ -39,26 +38,33 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// `atomic_add(base[indices], value)` and the like, `rest` what stands behind the place.
     pub(in crate::eval) fn update_element(
         &mut self,
-        (function, kind): (&'static str, AtomicKind),
+        update: Update,
         (base, indices): (&'a Expr, &'a [Expr]),
         rest: &'a [Arg],
         (target, span): (Span, Span),
-    ) -> Result<()> {
+    ) -> Result<Value<'c, 'a>> {
         let view = self.expr(base);
         let at = self.exprs(indices);
-        let call = self.arguments(function.into(), span, span, &[], rest)?;
-        let place = self.one_place((&view?, base.span), (indices, &at?), target)?;
-        self.check_args(&call, 1..=1, &[], 0..=0, &[])?;
-        let Some(value) = call.arg(0) else {
+        let new = self.new_elements(update, rest, span);
+        let (view, at) = (view?, at?);
+        let place = self.one_place((&view, base.span), (indices, &at), target)?;
+        self.check_update(update, place.elem, target)?;
+        let mut numbers = Vec::new();
+        for (new, new_span) in new? {
+            numbers.push((self.as_number(new, new_span)?, new_span));
+        }
+        if update.fetches() {
+            let at = self.numbers_of_element(&place, target)?;
+            let of = (place.elem, &[1][..]);
+            let was = self.fetched(update.kind, (&view, &at), of, &numbers, span)?;
+            return self.only_element(&was, span);
+        }
+        let Some((new, new_span)) = numbers.first() else {
             return Err(Stop::Reported);
         };
-        if let Err(error) = AtomicKind::updates(kind.name(), place.elem) {
-            return Err(self.report(problem::no_atomic(target, &error)));
-        }
-        let new = self.read_slot(&value.value, value.expr.span)?;
-        let new = self.as_number(new, value.expr.span)?;
-        let kind = self.ir(span)?.string(kind.name());
-        self.write_tile(&place, (&new, value.expr.span), &[("atomic", kind)], span)
+        let kind = self.ir(span)?.string(update.kind.name());
+        self.write_tile(&place, (new, *new_span), &[("atomic", kind)], span)?;
+        Ok(Value::Unit)
     }
 
     /// A number, or the element of a tile that has one.

@@ -2,6 +2,7 @@
 //! `y.scatter((rows, columns)) = v`. Each axis has a tile of coordinates, or a number; they are repeated to a common
 //! shape, which is that of the result.
 
+use super::fetch::Update;
 use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
@@ -9,14 +10,13 @@ use crate::eval::arith::number_or_vector;
 use crate::eval::assign::New;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
-use crate::eval::problem;
 use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
 use cutec_dialects::builder::{IrValue, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp};
-use cutec_dialects::semantics::{AtomicKind, Attrs};
+use cutec_dialects::semantics::Attrs;
 use melior::ir::Attribute;
 use std::sync::Arc;
 
@@ -143,66 +143,61 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         }
         let receiver = self.expr(base)?;
         let call = self.arguments(name.node.clone(), name.span, target, &[], args)?;
-        let new = self.new_value(value)?;
-        self.scatter(
-            (&receiver, base.span),
-            &call,
-            (&new, value.span()),
-            None,
-            span,
-        )
+        let new = [(self.new_value(value)?, value.span())];
+        self.scatter((&receiver, base.span), &call, &new, None, span)
+            .map(drop)
     }
 
     /// `atomic_add(base.scatter(coordinates), value)` and the like.
     pub(in crate::eval) fn update_scattered(
         &mut self,
-        (function, kind): (&'static str, AtomicKind),
+        update: Update,
         (base, name, args): (&'a Expr, &'a Spanned<Arc<str>>, &'a [Arg]),
         rest: &'a [Arg],
         (target, span): (Span, Span),
-    ) -> Result<()> {
+    ) -> Result<Value<'c, 'a>> {
         let receiver = self.expr(base)?;
         let place = self.arguments(name.node.clone(), name.span, target, &[], args)?;
-        let call = self.arguments(function.into(), span, span, &[], rest)?;
-        self.check_args(&call, 1..=1, &[], 0..=0, &[])?;
-        let Some(value) = call.arg(0) else {
-            return Err(Stop::Reported);
-        };
-        let new = self.read_slot(&value.value, value.expr.span)?;
-        let new = (&new, value.expr.span);
-        self.scatter((&receiver, base.span), &place, new, Some(kind), span)
+        let new = self.new_elements(update, rest, span)?;
+        self.scatter((&receiver, base.span), &place, &new, Some(update), span)
     }
 
+    /// Writes new elements to their places, or updates what is there; what was, where that is asked for.
     fn scatter(
         &mut self,
         (receiver, receiver_span): (&Value<'c, 'a>, Span),
         call: &Call<'c, 'a>,
-        (value, value_span): (&Value<'c, 'a>, Span),
-        atomic: Option<AtomicKind>,
+        new: &[(Value<'c, 'a>, Span)],
+        update: Option<Update>,
         span: Span,
-    ) -> Result<()> {
+    ) -> Result<Value<'c, 'a>> {
         self.check_level(Level::Tiles, ".scatter", call.name_span)?;
         if let Some(form) = builtins::table::method(Receiver::View, "scatter") {
             builtins::check(self, form, call)?;
         }
         let (elem, extents) = self.global_extents(receiver, receiver_span, call)?;
         self.check_writable(receiver, receiver_span)?;
-        if let Some(kind) = atomic
-            && let Err(error) = AtomicKind::updates(kind.name(), elem)
-        {
-            return Err(self.report(problem::no_atomic(call.span, &error)));
+        if let Some(update) = update {
+            self.check_update(update, elem, call.span)?;
         }
         let at = self.places(call, extents.len())?;
-        let mut all = at.clone();
-        if let Value::Tile(_) = value {
-            all.push((value.clone(), value_span));
-        }
+        let tiles = new.iter().filter(|(new, _)| matches!(new, Value::Tile(_)));
+        let all: Vec<_> = at.iter().chain(tiles).cloned().collect();
         let shape = self.common_shape(&all, span)?;
-        let new = self.as_tile(value, (elem, &shape), value_span)?;
+        if let Some(update) = update.filter(|update| update.fetches()) {
+            let of = (elem, &shape[..]);
+            let was = self.fetched(update.kind, (receiver, &at), of, new, span)?;
+            return Ok(Value::Tile(was));
+        }
+        let Some((new, new_span)) = new.first() else {
+            return Err(Stop::Reported);
+        };
+        let new = self.as_tile(new, (elem, &shape), *new_span)?;
         let ir = self.ir(span)?;
-        let kind = atomic.map(|kind| ("atomic", ir.string(kind.name())));
+        let kind = update.map(|update| ("atomic", ir.string(update.kind.name())));
         let attrs: Vec<_> = kind.into_iter().collect();
-        self.scattered(&new, receiver, &at, &attrs, span)
+        self.scattered(&new, receiver, &at, &attrs, span)?;
+        Ok(Value::Unit)
     }
 
     /// Writes the elements of a tile to a tensor at these coordinates, where they are inside.

@@ -18,6 +18,7 @@ mod combine;
 mod coordinate;
 mod dot;
 mod element;
+mod fetch;
 mod gather;
 mod launch;
 mod map;
@@ -28,6 +29,7 @@ mod variables;
 mod windows;
 
 pub(super) use combine::has_tiles;
+pub(super) use fetch::Update;
 pub(super) use launch::TileLaunch;
 pub(super) use variables::Carried;
 

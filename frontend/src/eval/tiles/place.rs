@@ -3,13 +3,13 @@
 
 use super::apart::{Apart, lies_apart};
 use super::coordinate::Coordinate;
+use super::fetch::Update;
 use super::parts_of;
 use crate::ast::{Arg, BinaryOp, Expr};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::assign::New;
 use crate::eval::builtins::{self, Level, Receiver};
 use crate::eval::call::Call;
-use crate::eval::problem;
 use crate::eval::values::{Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
@@ -17,7 +17,6 @@ use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::hints::{CacheHint, Hints};
 use cutec_dialects::ops::TileOp;
-use cutec_dialects::semantics::AtomicKind;
 use cutec_dialects::tile::BY_ELEMENT;
 use cutec_dialects::value::Val;
 use cutec_layout::Swizzle;
@@ -149,30 +148,57 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// `atomic_add(base.tile(args), value)` and the like, `rest` what stands behind the place.
     pub(in crate::eval) fn update_tile(
         &mut self,
-        (function, kind): (&'static str, AtomicKind),
+        update: Update,
         (base, name, args): (&'a Expr, &'a Spanned<std::sync::Arc<str>>, &'a [Arg]),
         rest: &'a [Arg],
         (target, span): (Span, Span),
-    ) -> Result<()> {
+    ) -> Result<Value<'c, 'a>> {
         let receiver = self.expr(base);
-        let place = self.arguments(name.node.clone(), name.span, target, &[], args);
-        let call = self.arguments(function.into(), span, span, &[], rest)?;
-        let to = (&receiver?, base.span);
-        let place = self.written(to, &place?, false, target)?;
-        self.check_args(&call, 1..=1, &[], 0..=0, &[])?;
-        let Some(value) = call.arg(0) else {
-            return Err(Stop::Reported);
-        };
-        if let Err(error) = AtomicKind::updates(kind.name(), place.elem) {
-            return Err(self.report(problem::no_atomic(target, &error)));
-        }
-        let new = self.read_slot(&value.value, value.expr.span)?;
+        let call = self.arguments(name.node.clone(), name.span, target, &[], args);
+        let new = self.new_elements(update, rest, span)?;
+        let (receiver, call) = (receiver?, call?);
+        let place = self.written((&receiver, base.span), &call, false, target)?;
+        self.check_update(update, place.elem, target)?;
         if let Some(hint) = place.hints.first() {
             let message = format!("`{hint}` is of loads and stores");
             return self.error(codes::WRONG_ARGUMENTS, target, message, "updated here");
         }
-        let kind = self.ir(span)?.string(kind.name());
-        self.write_tile(&place, (&new, value.expr.span), &[("atomic", kind)], span)
+        let of = (place.elem, &place.shape[..]);
+        if update.fetches() {
+            let parts = match place.lies {
+                Lies::Apart(parts) => *parts,
+                Lies::Together(_, at) => {
+                    let why = "each of its elements is asked for".to_owned();
+                    self.apart(&receiver, &place.shape, &at, why, &call)?
+                }
+            };
+            let at: Vec<_> = parts.at.iter().map(|at| (at.clone(), target)).collect();
+            let was = self.fetched(update.kind, (&parts.flat, &at), of, &new, span)?;
+            return Ok(Value::Tile(was));
+        }
+        let Some((new, new_span)) = new.first() else {
+            return Err(Stop::Reported);
+        };
+        let kind = self.ir(span)?.string(update.kind.name());
+        self.write_tile(&place, (new, *new_span), &[("atomic", kind)], span)?;
+        Ok(Value::Unit)
+    }
+
+    /// The coordinates of a place that is one element.
+    pub(super) fn numbers_of_element(
+        &mut self,
+        place: &Place<'c, 'a>,
+        span: Span,
+    ) -> Result<Vec<(Value<'c, 'a>, Span)>> {
+        match &place.lies {
+            Lies::Together(_, at) => {
+                let numbers = at.values.iter();
+                numbers
+                    .map(|at| Ok((self.coordinate_number(*at, span)?, span)))
+                    .collect()
+            }
+            Lies::Apart(parts) => Ok(parts.at.iter().map(|at| (at.clone(), span)).collect()),
+        }
     }
 
     /// A tile of a tensor that is to be written, or read before and written.
@@ -351,7 +377,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                         Diagnostic::error(codes::WRONG_ARGUMENTS, call.span, message, "here");
                     return Err(self.report(diagnostic.with_help(why)));
                 }
-                let parts = self.apart((receiver, &modes), &shape, &at, why, call)?;
+                let parts = self.apart(receiver, &shape, &at, why, call)?;
                 Lies::Apart(Box::new(parts))
             }
         };

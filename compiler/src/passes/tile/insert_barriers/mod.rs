@@ -301,6 +301,11 @@ impl<'c> Analysis<'c> {
                 self.check_begun(op, view, effect, state)?;
                 self.of_tensor(op, view, effect, state)?;
             }
+            TileOp::Atomic => {
+                let view = present(op, tile::Atomic::of(op))?.view();
+                self.check_begun(op, view, Effect::Atomic, state)?;
+                self.of_tensor(op, view, Effect::Atomic, state)?;
+            }
             // Of tensors that the kernel does not write, to memory of each thread's own.
             TileOp::LoadAsync | TileOp::Take => {}
             // All threads of the block come together.

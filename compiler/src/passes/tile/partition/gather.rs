@@ -195,6 +195,22 @@ impl<'c> Partition<'c> {
         self.ir.val_type(&Val::Tuple(TupleKind::Coord, tree))
     }
 
+    /// The places in a view that tiles of coordinates say, which are these operands of an operation.
+    pub(super) fn places(
+        &self,
+        op: IrOp<'c>,
+        view: IrValue<'c>,
+        operands: std::ops::Range<usize>,
+    ) -> Result<Places<'c>, SemError> {
+        let axes = operands.enumerate().map(|(axis, operand)| {
+            let (at, spread) = self.of(op, operand)?;
+            let extent = extent(&self.ir, view, axis, Width::I32)?;
+            Ok((self.elements(at, &spread), extent))
+        });
+        let axes = axes.collect::<Result<_, SemError>>()?;
+        Ok(Places { axes })
+    }
+
     /// Writes each element of a tile to its place, or updates what is there; nothing outside of the view.
     pub(super) fn scatter(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
         let (vector, from) = self.of(op, 0)?;
@@ -207,32 +223,19 @@ impl<'c> Partition<'c> {
         }
         let view = scatter.view();
         let kind = update_of(op);
-        let rank = op.operand_count() - 2;
-        let mut axes = Vec::new();
-        for axis in 0..rank {
-            let (at, spread) = self.of(op, 2 + axis)?;
-            let extent = extent(&self.ir, view, axis, Width::I32)?;
-            axes.push((self.elements(at, &spread), extent));
-        }
+        let places = self.places(op, view, 2..op.operand_count())?;
         let values = self.elements(vector, &from);
-        // Where an element lies, and whether that is inside: as numbers without sign, so that both sides are asked for at once.
-        let place = |this: &Self, value: usize| {
-            let at: Vec<IrValue<'c>> = axes.iter().map(|(places, _)| places[value]).collect();
-            let sides = at.iter().zip(&axes);
-            let inside = this.all(sides.map(|(at, (_, end))| cmpi(&this.ir, BELOW, *at, *end)));
-            (at, inside)
-        };
-        if self.scatter_vectors(op, &from, &values, place)? {
+        if self.scatter_vectors(op, &from, &values, &places)? {
             return Ok(());
         }
-        let coord = self.coordinate_type(rank);
+        let coord = self.coordinate_type(places.rank());
         let copy = match kind {
             Some(kind) => self.copy_of_updated(op, kind, &from)?,
             None => None,
         };
         self.once(&from, |this| {
             for (value, number) in values.iter().enumerate() {
-                let (at, inside) = place(this, value);
+                let (at, inside) = places.of(this, value);
                 let at = this.ir.value(CuteOp::MakeCoord, &at, &[], coord);
                 match kind {
                     Some(kind) => this.update_element(copy, kind, [view, at, *number, inside])?,
@@ -245,6 +248,26 @@ impl<'c> Partition<'c> {
             }
             Ok(())
         })
+    }
+}
+
+/// Where the elements that a thread has of a tile lie in a view.
+pub(super) struct Places<'c> {
+    /// Of each axis the coordinates of the elements, and the view's extent.
+    axes: Vec<(Vec<IrValue<'c>>, IrValue<'c>)>,
+}
+
+impl<'c> Places<'c> {
+    pub fn rank(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// Where an element lies, and whether that is inside: as numbers without sign, so that both sides are asked for at once.
+    pub fn of(&self, this: &Partition<'c>, number: usize) -> (Vec<IrValue<'c>>, IrValue<'c>) {
+        let at: Vec<IrValue<'c>> = self.axes.iter().map(|(at, _)| at[number]).collect();
+        let sides = at.iter().zip(&self.axes);
+        let inside = this.all(sides.map(|(at, (_, end))| cmpi(&this.ir, BELOW, *at, *end)));
+        (at, inside)
     }
 }
 

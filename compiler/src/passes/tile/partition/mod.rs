@@ -12,6 +12,7 @@ mod combine;
 mod convert;
 mod edges;
 mod exchange;
+mod fetch;
 mod gather;
 mod largest;
 mod layout_conversion;
@@ -374,6 +375,7 @@ impl<'c> Partition<'c> {
                 self.print(op).map_err(illegal)?;
                 return Ok(true);
             }
+            (TileOp::Atomic, Some(to)) => self.fetched(op, to).map_err(illegal)?,
             (TileOp::Gather, Some(to)) => self.gathered(op, to).map_err(illegal)?,
             (TileOp::CopyAsync, _) => {
                 self.begin_copy(op).map_err(illegal)?;

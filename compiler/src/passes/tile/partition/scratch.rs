@@ -1,12 +1,12 @@
 //! Buffers in shared memory that operations on tiles go through, beside those of operands.
 //!
-//! In loops and in kernels with roles those alike of all operations are one. Each kind sees to it by a barrier that the next may write: a conversion and a gather
-//! have one in front of what they write, the others behind what they read.
+//! In loops and in kernels with roles those alike of all operations are one. Each kind sees to it by a barrier that the next may write: a conversion, a gather
+//! and an update have one in front of what they write, the others behind what they read.
 use super::gather::Source;
 use super::layout_conversion::{self, Conversion};
 use super::print::Window;
 use super::reduce::Holders;
-use super::{Partition, Spread, combine};
+use super::{Partition, Spread, combine, fetch};
 use crate::passes::control_flow::in_loop;
 use crate::passes::tile::pingpong;
 use crate::passes::tile::types::{carried, is_of_each_thread};
@@ -29,6 +29,7 @@ const ALIGN: i64 = 128;
 pub(super) enum Through {
     Conversion,
     Gather,
+    Update,
     Reduction,
     Combination,
     Print,
@@ -99,6 +100,10 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     Ok(match (kind, result.flatten()) {
         (TileOp::ConvertLayout, Some(to)) => of_conversion(&from.as_carried(), &to.as_carried())?,
         (TileOp::Gather, Some(_)) => vec![Source::of(op)?.scratch],
+        (TileOp::Atomic, Some(to)) => {
+            let told = fetch::scratch(&to)?;
+            told.map(|(scratch, _)| scratch).into_iter().collect()
+        }
         (TileOp::Reduce, Some(to)) if !is_of_each_thread(op) => {
             let axis = axis(tile::Reduce::of(op).and_then(tile::Reduce::axis));
             let holders = Holders::along(from, axis, threads)?;

@@ -3,6 +3,7 @@
 //!
 //! Of each vector the first element is computed: where it lies, and whether that is inside of the tensor. Others of a map are left out.
 use super::super::emits::Emits;
+use super::gather::Places;
 use super::place::all_places;
 use super::{Partition, Spread, spread_of};
 use crate::passes::ir_utils::{blocks, defining_op, present};
@@ -111,7 +112,7 @@ impl<'c> Partition<'c> {
         op: IrOp<'c>,
         from: &Spread,
         values: &[IrValue<'c>],
-        places: impl Fn(&Self, usize) -> (Vec<IrValue<'c>>, IrValue<'c>),
+        places: &Places<'c>,
     ) -> Result<bool, SemError> {
         let view = present(tile::Scatter::of(op))?.view();
         let Some((vectors, lanes)) = self.vectors(op, from)? else {
@@ -126,7 +127,7 @@ impl<'c> Partition<'c> {
         self.once(from, |this| {
             for (number, lanes) in (0i64..).zip(lanes.chunks(vector as usize)) {
                 let piece = this.piece(pieces, number)?;
-                let (at, inside) = places(this, lanes[0]);
+                let (at, inside) = places.of(this, lanes[0]);
                 let at = at.into_iter().zip(&vectors.divisors);
                 let at = at.map(|(at, divisor)| Index::Computed(at, *divisor));
                 let at = at.collect();
