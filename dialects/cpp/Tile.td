@@ -222,9 +222,9 @@ def Tile_DotOp : Tile_Op<"dot", [Pure]> {
     To c of shape (s, m, n) the products of s slices of k are added, each to its own.
 
     `precision` is of factors of f32: "tf32" multiplies them as tf32, "tf32x3" as sums of two tf32 each. What `mma` names is then
-    an instruction on tf32.
+    an instruction on tf32. What is `negated` is taken off c; `tile-select-atoms` leaves none, but instructions that negate a factor.
   }];
-  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$c, OptionalAttr<TypeAttr>:$mma, OptionalAttr<StrAttr>:$precision);
+  let arguments = (ins Tile_Tile:$a, Tile_Tile:$b, Tile_Tile:$c, OptionalAttr<TypeAttr>:$mma, OptionalAttr<StrAttr>:$precision, UnitAttr:$negated);
   let results = (outs Tile_Tile:$result);
   let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c) `->` type($result)";
 }

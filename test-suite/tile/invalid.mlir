@@ -430,6 +430,14 @@ func.func @atomic_shape(%a: tensor<4xi32>, %b: tensor<2xi32>, %x: !cute.memref<i
 
 // -----
 
+func.func @negated_integers(%a: tensor<16x32xi8>, %c: tensor<16x16xi32>) {
+  // expected-error@+1 {{expects sums of floats where the product is subtracted, but got i32}}
+  %0 = tile.dot %a, %a, %c {negated} : tensor<16x32xi8>, tensor<16x32xi8>, tensor<16x16xi32> -> tensor<16x16xi32>
+  return
+}
+
+// -----
+
 func.func @precision(%a: tensor<16x8xbf16>, %c: tensor<16x16xf32>) {
   // expected-error@+1 {{expects factors of f32 with precision tf32, but got bf16}}
   %0 = tile.dot %a, %a, %c {precision = "tf32"} : tensor<16x8xbf16>, tensor<16x8xbf16>, tensor<16x16xf32> -> tensor<16x16xf32>

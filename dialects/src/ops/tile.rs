@@ -135,7 +135,7 @@ accessors! {
     /// A product.
     Dot is TileOp::Dot, 3 operands {
         operand a 0; operand b 1; operand c 2;
-        attribute mma; attribute precision;
+        attribute mma; attribute precision; attribute negated;
     }
     /// The same tile in another layout.
     ConvertLayout is TileOp::ConvertLayout, 1 operand { operand input 0; }

@@ -24,6 +24,9 @@ pub use windows::{GATHERED_SINCE, WINDOWS, Windows};
 /// The attribute of a `tile.read` whose tile is the transpose of what the buffer holds.
 pub const TRANSPOSED: &str = "transposed";
 
+/// The attribute of a product that is taken off the sums.
+pub const NEGATED: &str = "negated";
+
 use crate::elem::Elem;
 use crate::memo::{tile_type, type_text};
 use melior::Context;

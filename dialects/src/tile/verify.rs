@@ -1,7 +1,7 @@
 //! When an operation of the `tile` dialect is legal.
 use super::merged::{BOX, box_extents, modes_of_axes};
 use super::windows::{WINDOWS, Windows};
-use super::{Precision, Recast, TRANSPOSED, TileType, place};
+use super::{NEGATED, Precision, Recast, TRANSPOSED, TileType, place};
 use crate::elem::{Elem, Space};
 use crate::handles::integer_value;
 use crate::memo::type_value;
@@ -434,6 +434,10 @@ fn dot<'c: 'a, 'a>(op: &impl OperationLike<'c, 'a>) -> Result<(), String> {
         _ => same_list("the shape of c", &[m, n], &c.shape)?,
     }
     precision(op, [a.elem, b.elem])?;
+    if op.attribute(NEGATED).is_ok() && !c.elem.is_float() {
+        let message = "expects sums of floats where the product is subtracted, but got";
+        return Err(format!("{message} {}", c.elem));
+    }
     match c == result {
         true => Ok(()),
         false => Err(format!("expects {c} as result, but got {result}")),

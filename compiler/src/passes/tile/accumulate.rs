@@ -1,27 +1,34 @@
 //! A product adds to other sums itself, where all that is done with it is to add it to them: to what a loop carries, to what a loop before it has added
 //! up, to another product.
 //!
+//! A product that is taken from other sums, and one of whose factors is negated, is a product that subtracts: `{negated}`.
+//!
 //! Before: `%p = tile.dot %a, %b, %zeros`, and a map that adds `%p` to `%x`, of which the loop carries the sum. After: `tile.dot %a, %b, %x`. So
 //! `sums = sums * less + dot(a, b)` is as `sums *= less; sums += dot(a, b)`, and `dot(a, b) + dot(c, d)` as `sums = dot(a, b); sums += dot(c, d)`: the
 //! products have no registers beside the sums. What comes from memory is added behind the product, which need not wait for it. Products of f8 stay,
 //! whose sums tensor cores hold with fewer digits than f32: who adds them up by themselves may mean it.
 use super::types::is_zeros;
 use crate::passes::ir_utils::{
-    blocks, defining_op, erase, is_unused, move_before, operations, parent, replace_all_uses,
-    same_block, set_operand, users,
+    blocks, defining_op, erase, is_unused, move_before, operations, parent, remove_attribute,
+    replace_all_uses, same_block, set_attribute, set_operand, users,
 };
-use cutec_dialects::builder::{IrOp, IrValue, argument_of, operands_of, result_of};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, region_with_block, result_of,
+};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::TileType;
-use melior::ir::ValueLike;
+use cutec_dialects::tile::{NEGATED, TileType};
+use melior::Context;
 use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, ValueLike};
 
 /// Lets products add to other sums; whether some do now that did not.
-pub(super) fn accumulate(operations: &[IrOp]) -> bool {
+pub(super) fn accumulate<'c>(context: &'c Context, operations: &[IrOp<'c>]) -> bool {
+    let dots = operations.iter().copied().filter_map(tile::Dot::of);
+    let dots: Vec<tile::Dot> = dots.collect();
     let mut found = false;
     for map in operations.iter().copied() {
-        let Some((products, sums)) = sum_of(map) else {
+        let Some((products, sums, is_taken_off)) = sum_of(map) else {
             continue;
         };
         let (Some(first), Some(last)) = (products.first(), products.last()) else {
@@ -31,6 +38,9 @@ pub(super) fn accumulate(operations: &[IrOp]) -> bool {
         let zeros = first.c();
         for product in &products {
             move_before(product.op(), map);
+            if is_taken_off {
+                negate(context, *product);
+            }
         }
         set_operand(first.op(), 2, sums);
         replace_all_uses(result_of(map, 0), last.result());
@@ -39,20 +49,86 @@ pub(super) fn accumulate(operations: &[IrOp]) -> bool {
             erase(zeros);
         }
     }
+    for dot in dots {
+        found |= take_signs(context, dot);
+    }
     found
 }
 
-/// The products that a map adds to other sums, each of them to the one before, and those sums, to which the first may add.
-fn sum_of<'c>(map: IrOp<'c>) -> Option<(Vec<tile::Dot<'c>>, IrValue<'c>)> {
-    if !TileOp::Map.is(map) || !only_adds(map) {
-        return None;
+/// A product whose factors are negated multiplies what is negated.
+fn take_signs<'c>(context: &'c Context, product: tile::Dot<'c>) -> bool {
+    let mut found = false;
+    for index in 0..2 {
+        while let Some((negation, input)) = negated(product.factors()[index]) {
+            set_operand(product.op(), index, input);
+            negate(context, product);
+            if is_unused(negation) {
+                erase(negation);
+            }
+            found = true;
+        }
     }
+    found
+}
+
+/// Lets a product subtract where it adds, and add where it subtracts.
+fn negate<'c>(context: &'c Context, product: tile::Dot<'c>) {
+    match product.negated() {
+        Some(_) => remove_attribute(product.op(), NEGATED),
+        None => set_attribute(product.op(), NEGATED, Attribute::unit(context)),
+    }
+}
+
+/// Negates a factor of a product that subtracts, for instructions that add.
+pub(super) fn multiply_negated<'c>(context: &'c Context, product: tile::Dot<'c>) {
+    if product.negated().is_none() {
+        return;
+    }
+    remove_attribute(product.op(), NEGATED);
+    let factor = product.a();
+    let mut ir = OpBuilder::new(context, Insertion::Before(product.op()));
+    ir.location = product.op().location();
+    let Some(Ok(tile)) = TileType::of(factor.r#type()) else {
+        return;
+    };
+    let elem = ir.number_type(tile.elem);
+    let (region, block) = region_with_block(&[(elem, ir.location)]);
+    let mut inside = OpBuilder::new(context, Insertion::End(block));
+    inside.location = ir.location;
+    let negative = inside.value(ArithOp::Negf, &[argument_of(block, 0)], &[], elem);
+    inside.op(TileOp::Yield, &[negative], &[], &[]);
+    let ty = factor.r#type();
+    let map = ir.op_with_regions(TileOp::Map, &[factor], &[], &[ty], vec![region]);
+    set_operand(product.op(), 0, result_of(map, 0));
+}
+
+/// The map that negates a tile, and what it negates.
+fn negated<'c>(factor: IrValue<'c>) -> Option<(IrOp<'c>, IrValue<'c>)> {
+    let map = defining_op(factor).filter(|op| TileOp::Map.is(*op))?;
+    let [input] = operands_of(map).collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let body = blocks(map, 0).into_iter().next()?;
+    let [negates, end] = operations(body)[..] else {
+        return None;
+    };
+    let takes = |op: IrOp, value: IrValue| operands_of(op).eq([value]);
+    let is_negative = ArithOp::Negf.is(negates)
+        && takes(negates, argument_of(body, 0))
+        && takes(end, result_of(negates, 0));
+    is_negative.then_some((map, input))
+}
+
+/// The products that a map adds to other sums, each of them to the one before, those sums, to which the first may add, and whether they are taken off.
+fn sum_of<'c>(map: IrOp<'c>) -> Option<(Vec<tile::Dot<'c>>, IrValue<'c>, bool)> {
+    let is_taken_off = combines(map)? == Combination::Difference;
     let operands: Vec<IrValue> = operands_of(map).collect();
     let [one, other] = operands[..] else {
         return None;
     };
     // Of two products the one that is written first is the first.
-    for (added, sums) in [(other, one), (one, other)] {
+    let ways = [(other, one), (one, other)];
+    for (added, sums) in ways.into_iter().take(if is_taken_off { 1 } else { 2 }) {
         let (products, others) = (products_of(added, map), products_of(sums, map));
         let begins = products
             .first()
@@ -62,7 +138,7 @@ fn sum_of<'c>(map: IrOp<'c>) -> Option<(Vec<tile::Dot<'c>>, IrValue<'c>)> {
             false => are_alike(&products, &others),
         };
         if begins && fits && !is_of_f8(&products) {
-            return Some((products, sums));
+            return Some((products, sums, is_taken_off));
         }
     }
     None
@@ -103,20 +179,36 @@ fn elem_of(tile: IrValue) -> Option<Elem> {
     Some(TileType::of(tile.r#type())?.ok()?.elem)
 }
 
-/// Whether the function of a map is the sum of its two elements.
-fn only_adds(map: IrOp) -> bool {
-    let body = blocks(map, 0).into_iter().next();
-    let Some(body) = body.filter(|_| operands_of(map).count() == 2) else {
-        return false;
-    };
-    let [add, end] = operations(body)[..] else {
-        return false;
+/// What a map makes of two elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Combination {
+    Sum,
+    /// The second is taken off the first.
+    Difference,
+}
+
+/// Whether the function of a map is the sum or the difference of its two elements: of integers, whose least has no negative, the sum.
+fn combines(map: IrOp) -> Option<Combination> {
+    if !TileOp::Map.is(map) || operands_of(map).count() != 2 {
+        return None;
+    }
+    let body = blocks(map, 0).into_iter().next()?;
+    let [combine, end] = operations(body)[..] else {
+        return None;
     };
     let elements = [argument_of(body, 0), argument_of(body, 1)];
-    let added: Vec<IrValue> = operands_of(add).collect();
-    matches!(ArithOp::of(add), Some(ArithOp::Addf | ArithOp::Addi))
-        && (added == elements || added == [elements[1], elements[0]])
-        && operands_of(end).eq([result_of(add, 0)])
+    let combined: Vec<IrValue> = operands_of(combine).collect();
+    if !operands_of(end).eq([result_of(combine, 0)]) {
+        return None;
+    }
+    let is_turned = combined == [elements[1], elements[0]];
+    match ArithOp::of(combine)? {
+        ArithOp::Addf | ArithOp::Addi if combined == elements || is_turned => {
+            Some(Combination::Sum)
+        }
+        ArithOp::Subf if combined == elements => Some(Combination::Difference),
+        _ => None,
+    }
 }
 
 /// Whether a loop carries the result of a map, or what other sums make of it, and what it adds to is what the loop carried to this round, or a map of
@@ -139,8 +231,11 @@ fn is_carried<'c>(map: IrOp<'c>, added: IrValue<'c>) -> bool {
         if ScfOp::Yield.is(user) {
             break user;
         }
-        if !TileOp::Map.is(user) || !only_adds(user) {
-            return false;
+        let is_first = || operands_of(user).next() == Some(result);
+        match combines(user) {
+            Some(Combination::Sum) => {}
+            Some(Combination::Difference) if is_first() => {}
+            Some(Combination::Difference) | None => return false,
         }
         result = result_of(user, 0);
     };

@@ -3,7 +3,7 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
-use super::accumulate::accumulate;
+use super::accumulate::{accumulate, multiply_negated};
 use super::across_factors::AcrossFactors;
 use super::exchange_factors::Exchanged;
 use super::held_factor::HeldFactor;
@@ -54,7 +54,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         } = kernel;
         let failed = |(op, message): (IrOp, String)| report(op.location(), message);
         let mut operations = checked_ops(function).map_err(failed)?;
-        if accumulate(&operations) {
+        if accumulate(context, &operations) {
             operations = checked_ops(function).map_err(failed)?;
         }
         let grid = operations.iter().copied().find(|op| TileOp::Grid.is(*op));
@@ -109,6 +109,9 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         back.map_err(failed)?;
         across.undo();
         of_one_tile(context, function, grid, &target)?;
+        for dot in operations.iter().copied().filter_map(tile::Dot::of) {
+            multiply_negated(context, dot);
+        }
         load_words(context, function, &operations).map_err(failed)?;
         let products = operations
             .into_iter()

@@ -22,7 +22,7 @@ use super::twins::are_twins;
 use super::types::{pinned_warps, tile_of};
 use super::word_loads::is_of_words;
 use crate::passes::control_flow::in_loop;
-use crate::passes::ir_utils::{collect_nested, set_attribute, string_attribute};
+use crate::passes::ir_utils::{collect_nested, remove_attribute, set_attribute, string_attribute};
 use crate::passes::kernel_abi::min_blocks;
 use crate::passes::remark;
 use cutec_dialects::atoms::{Issuer, MmaAtom, MmaOp, Wgmma};
@@ -33,7 +33,7 @@ use cutec_dialects::ops::{CuteOp, TileOp, tile};
 use cutec_dialects::semantics::{Attrs, evaluate};
 use cutec_dialects::target::{BLOCK_SIZES, Feature, Target, WARP, WARPGROUP, registers_of_thread};
 use cutec_dialects::tile::cost_model::warpgroups_of_product;
-use cutec_dialects::tile::{Precision, TileType};
+use cutec_dialects::tile::{NEGATED, Precision, TileType};
 use cutec_dialects::types::tiled_mma;
 use cutec_dialects::value::{Val, View};
 use cutec_layout::tv::Operand;
@@ -77,6 +77,8 @@ struct Product<'c> {
     a_in_registers: bool,
     /// Bits of the elements of an a whose rows threads read across memory.
     across: Option<i64>,
+    /// Whether it is taken off the sums.
+    is_negated: bool,
     /// The instruction, where the program pins it.
     pinned: Option<MmaAtom>,
     /// Where a and b lie in shared memory.
@@ -159,6 +161,7 @@ impl<'c> Choice<'c> {
             }
             let ir = OpBuilder::new(context, Insertion::Before(*dot));
             set_attribute(*dot, "mma", ir.type_attr(ir.val_type(mma)));
+            remove_attribute(*dot, NEGATED);
         }
     }
 }
@@ -279,6 +282,7 @@ fn product<'c>(
             true => bits_across(of.a(), dot),
             false => None,
         },
+        is_negated: of.negated().is_some(),
         pinned,
         buffers,
     })
@@ -553,7 +557,15 @@ fn widest(columns: i64, product: &Product, there: i64) -> Option<MmaAtom> {
         .filter(|width| columns % width == 0 && takes(*width) + BESIDE_INSTRUCTION <= there)
         .map(|width| atom(width as u32, product.types, product.a_in_registers));
     let is_pinned = |atom: &MmaAtom| product.pinned.is_none_or(|pinned| pinned == *atom);
-    atoms.find(|atom| is_pinned(atom) && atom.verify().is_ok())
+    let found = atoms.find(|atom| is_pinned(atom) && atom.verify().is_ok())?;
+    Some(match found.op {
+        MmaOp::Wgmma(wgmma) if product.is_negated => {
+            let negate = [true, false];
+            let op = MmaOp::Wgmma(Wgmma { negate, ..wgmma });
+            MmaAtom { op, ..found }
+        }
+        _ => found,
+    })
 }
 
 fn atom(n: u32, [a, b, c]: [Elem; 3], a_in_registers: bool) -> MmaAtom {
