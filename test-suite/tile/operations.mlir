@@ -29,7 +29,7 @@ gpu.module @kernels {
     %a = tile.load %x[%i, %j] {fill = 1.0 : bf16} : !view, i32, i32 -> tensor<16x32xbf16>
     %b = tile.load %x[%j, %i] : !view, i32, i32 -> tensor<32x32xbf16>
     // CHECK: tile.dot %{{.*}} {negated} : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
-    %less = tile.dot %a, %b, %zeros {negated} : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
+    %subtracted = tile.dot %a, %b, %zeros {negated} : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
     // CHECK: tile.dot %{{.*}} : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
     %c = tile.dot %a, %b, %zeros : tensor<16x32xbf16>, tensor<32x32xbf16>, tensor<16x32xf32> -> tensor<16x32xf32>
     // CHECK: tile.reduce "max" %{{.*}} 1 : tensor<16x32xf32> -> tensor<16x1xf32>
