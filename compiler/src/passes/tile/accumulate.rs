@@ -7,20 +7,19 @@
 //! `sums = sums * less + dot(a, b)` is as `sums *= less; sums += dot(a, b)`, and `dot(a, b) + dot(c, d)` as `sums = dot(a, b); sums += dot(c, d)`: the
 //! products have no registers beside the sums. What comes from memory is added behind the product, which need not wait for it. Products of f8 stay,
 //! whose sums tensor cores hold with fewer digits than f32: who adds them up by themselves may mean it.
+use super::signs::{negate, take_signs};
 use super::types::is_zeros;
 use crate::passes::ir_utils::{
-    blocks, defining_op, erase, is_unused, move_before, operations, parent, remove_attribute,
-    replace_all_uses, same_block, set_attribute, set_operand, users,
+    blocks, defining_op, erase, is_unused, move_before, operations, parent, replace_all_uses,
+    same_block, set_operand, users,
 };
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, region_with_block, result_of,
-};
+use cutec_dialects::builder::{IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, ScfOp, TileOp, tile};
-use cutec_dialects::tile::{NEGATED, TileType};
+use cutec_dialects::tile::TileType;
 use melior::Context;
+use melior::ir::ValueLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, ValueLike};
 
 /// Lets products add to other sums; whether some do now that did not.
 pub(super) fn accumulate<'c>(context: &'c Context, operations: &[IrOp<'c>]) -> bool {
@@ -53,70 +52,6 @@ pub(super) fn accumulate<'c>(context: &'c Context, operations: &[IrOp<'c>]) -> b
         found |= take_signs(context, dot);
     }
     found
-}
-
-/// A product whose factors are negated multiplies what is negated.
-fn take_signs<'c>(context: &'c Context, product: tile::Dot<'c>) -> bool {
-    let mut found = false;
-    for index in 0..2 {
-        while let Some((negation, input)) = negated(product.factors()[index]) {
-            set_operand(product.op(), index, input);
-            negate(context, product);
-            if is_unused(negation) {
-                erase(negation);
-            }
-            found = true;
-        }
-    }
-    found
-}
-
-/// Lets a product subtract where it adds, and add where it subtracts.
-fn negate<'c>(context: &'c Context, product: tile::Dot<'c>) {
-    match product.negated() {
-        Some(_) => remove_attribute(product.op(), NEGATED),
-        None => set_attribute(product.op(), NEGATED, Attribute::unit(context)),
-    }
-}
-
-/// Negates a factor of a product that subtracts, for instructions that add.
-pub(super) fn multiply_negated<'c>(context: &'c Context, product: tile::Dot<'c>) {
-    if product.negated().is_none() {
-        return;
-    }
-    remove_attribute(product.op(), NEGATED);
-    let factor = product.a();
-    let mut ir = OpBuilder::new(context, Insertion::Before(product.op()));
-    ir.location = product.op().location();
-    let Some(Ok(tile)) = TileType::of(factor.r#type()) else {
-        return;
-    };
-    let elem = ir.number_type(tile.elem);
-    let (region, block) = region_with_block(&[(elem, ir.location)]);
-    let mut inside = OpBuilder::new(context, Insertion::End(block));
-    inside.location = ir.location;
-    let negative = inside.value(ArithOp::Negf, &[argument_of(block, 0)], &[], elem);
-    inside.op(TileOp::Yield, &[negative], &[], &[]);
-    let ty = factor.r#type();
-    let map = ir.op_with_regions(TileOp::Map, &[factor], &[], &[ty], vec![region]);
-    set_operand(product.op(), 0, result_of(map, 0));
-}
-
-/// The map that negates a tile, and what it negates.
-fn negated<'c>(factor: IrValue<'c>) -> Option<(IrOp<'c>, IrValue<'c>)> {
-    let map = defining_op(factor).filter(|op| TileOp::Map.is(*op))?;
-    let [input] = operands_of(map).collect::<Vec<_>>()[..] else {
-        return None;
-    };
-    let body = blocks(map, 0).into_iter().next()?;
-    let [negates, end] = operations(body)[..] else {
-        return None;
-    };
-    let takes = |op: IrOp, value: IrValue| operands_of(op).eq([value]);
-    let is_negative = ArithOp::Negf.is(negates)
-        && takes(negates, argument_of(body, 0))
-        && takes(end, result_of(negates, 0));
-    is_negative.then_some((map, input))
 }
 
 /// The products that a map adds to other sums, each of them to the one before, those sums, to which the first may add, and whether they are taken off.

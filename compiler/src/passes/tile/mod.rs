@@ -48,6 +48,7 @@ mod roles;
 pub mod select_atoms;
 mod share_products;
 mod shifts;
+mod signs;
 mod slices;
 mod smem_tile;
 pub mod specialize_warps;

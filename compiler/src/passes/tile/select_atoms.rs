@@ -3,7 +3,7 @@
 //! Before: `tile.dot` without `mma`, or with the atom or the tiled MMA that the program pins. After:
 //! `mma` is a tiled MMA, and the function has its `known_block_size`. `tile.warps` on the function pins
 //! how many warps there are, or how many along m and n; `tile.pingpong` that two warpgroups have tiles of their own (`pingpong.rs`).
-use super::accumulate::{accumulate, multiply_negated};
+use super::accumulate::accumulate;
 use super::across_factors::AcrossFactors;
 use super::exchange_factors::Exchanged;
 use super::held_factor::HeldFactor;
@@ -17,6 +17,7 @@ use super::order_of_rows::{Neighbours, Rows};
 use super::pingpong::{self, Asked, Decision};
 use super::raster::lower;
 use super::share_products::{Arrangement, Product};
+use super::signs::add_only;
 use super::slices;
 use super::types::{fast_axis, operand_layout, pinned_warps};
 use super::warpgroup_products::{Choice, REASON};
@@ -109,9 +110,7 @@ pub fn select_atoms<'c>(context: &'c Context, module: IrOp<'c>) -> Result<(), Re
         back.map_err(failed)?;
         across.undo();
         of_one_tile(context, function, grid, &target)?;
-        for dot in operations.iter().copied().filter_map(tile::Dot::of) {
-            multiply_negated(context, dot);
-        }
+        add_only(context, &operations);
         load_words(context, function, &operations).map_err(failed)?;
         let products = operations
             .into_iter()
