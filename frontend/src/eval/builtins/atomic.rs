@@ -55,13 +55,13 @@ pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_exchange",
         AtomicKind::Exchange,
-        "Leaves x. Of i32, i64, f32, f64.",
+        "Writes x. Of i32, i64, f32, f64.",
     )
     .at(Level::Threads),
     Builtin::new(
         "atomic_cas",
         Lowering::Place(AtPlace::Atomic(AtomicKind::Cas)),
-        "Leaves x where what is there equals `expected`. Of i32, i64.",
+        "Writes x where the element equals `expected`. Of i32, i64.",
     )
     .at(Level::Threads)
     .takes(&[PLACE, arg("expected", Kind::Number), X]),
