@@ -220,8 +220,8 @@ codes! {
 
     BAD_DEFINE = 112, "bad `-D`",
     "`-D name=value` sets a compile-time parameter of a kernel. The name must be one of its\n\
-     parameters, the value an integer, a number, a bool, a type or a tuple of these. Where the default is a\n\
-     function the value is the name of one, which takes as many arguments:\n\
+     parameters, the value an integer, a number, a bool, a type, a word such as `tf32x3`, or a tuple of these. Where\n\
+     the default is a function the value is the name of one, which takes as many arguments:\n\
      \n\
          fn same(x) { x }\n\
          kernel scale<by = same>(…) … { … by(x[i]) … }      // -D by=exp";

@@ -56,12 +56,12 @@ pub(super) const TABLE: &[Builtin] = &[
     atomic(
         "atomic_exchange",
         AtomicKind::Exchange,
-        "Leaves x. Of i32, u32, i64, u64, f32, f64.",
+        "Writes x. Of i32, u32, i64, u64, f32, f64.",
     ),
     Builtin::new(
         "atomic_cas",
         Lowering::Place(AtPlace::Atomic(AtomicKind::Cas)),
-        "Leaves x where what is there equals `expected`. Of i32, u32, i64, u64.",
+        "Writes x where the element equals `expected`. Of i32, u32, i64, u64.",
     )
     .takes(&[PLACE, arg("expected", Kind::Number), X]),
     Builtin::new(

@@ -52,7 +52,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
     of("stmatrix", stmatrix, "`stmatrix` from registers to shared memory, the inverse of `ldmatrix`.")
         .generic(&[TYPE, optional("matrices", Kind::Integer), named("trans", Kind::Bool, "false")]),
-    of("red", red, "`red` of neighbours in registers: they are combined with those in global memory by `add`, `min`, `max`, `and`, `or` or `xor`, each element at once. 16 to 128 bits; several elements of f16, bf16 and f32 are added.")
+    of("red", red, "`red` combines neighbours in registers with those in global memory by `add`, `min`, `max`, `and`, `or` or `xor`, each element atomically. 16 to 128 bits; of f16, bf16 and f32 several elements are added by one instruction.")
         .generic(&[TYPE, arg("operator", Kind::Operator), named("bits", Kind::Integer, "…")]),
     of("bulk_copy", bulk, "A bulk copy of runs of neighbouring bytes by one thread: from global to shared memory, back, or to another block's; `copy` finds the runs.")
         .generic(&[TYPE, hints::EVICT]),

@@ -18,8 +18,8 @@ const fn of_threads(name: &'static str, lower: LowerCall, documentation: &'stati
 }
 
 pub(super) const TABLE: &[Builtin] = &[
-    of_threads("mbarrier_init_fence", init_fence, "What this thread has initialized as barriers is so for the other blocks of the cluster and for asynchronous copies. Behind it comes `barrier()` or `cluster_barrier()`."),
-    of_threads("fence_proxy_async", fence_proxy, "What this thread has written is seen by asynchronous copies and `wgmma` that follow, once the threads have met, and what it has read by loads they may overwrite. `space` says in which memory.")
+    of_threads("mbarrier_init_fence", init_fence, "Makes the barriers that this thread has initialized visible to the other blocks of the cluster and to asynchronous copies. Behind it comes `barrier()` or `cluster_barrier()`."),
+    of_threads("fence_proxy_async", fence_proxy, "Orders what this thread has stored and loaded before bulk copies and `wgmma` that follow, once the threads have met at a barrier: these see its stores, and may overwrite what its loads have read. `space` says in which memory.")
         .takes(&[named("space", Kind::Word(&["shared", "global", "both"]), "shared")]),
     of_threads("bulk_commit", commit, "Ends a group of bulk copies from shared memory that this thread has begun."),
     of_threads("bulk_wait", |ev, call| wait(ev, call, false), "Waits until at most the last so many groups of bulk copies of this thread are under way; what the others wrote is there.")

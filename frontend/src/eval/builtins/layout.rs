@@ -71,7 +71,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::new(
         "complement",
         Lowering::Call(|ev, call| algebra(ev, call, CuteOp::Complement, &[0])),
-        "The layout of what a layout leaves out, up to a size.",
+        "The layout of the indices that a layout does not reach, up to a size.",
     )
     .takes(&[arg("layout", Kind::Layout), arg("size", Kind::Shape)]),
     Builtin::new(
@@ -101,7 +101,7 @@ pub(super) const TABLE: &[Builtin] = &[
     Builtin::new(
         "tiled_divide",
         Lowering::Call(|ev, call| algebra(ev, call, CuteOp::TiledDivide, &[])),
-        "A tile in the first mode, then a mode of tiles for each of the layout.",
+        "A tile in the first mode, then a mode of tiles for each mode of the layout.",
     )
     .takes(&[arg("x", Kind::Shaped), arg("tiler", Kind::Tiler)]),
     Builtin::new(

@@ -40,7 +40,7 @@ pub(super) const TABLE: &[Builtin] = &[
         "mbarrier_inval",
         CuteOp::MbarrierInval,
         &[PLACE],
-        "Makes ordinary memory of a barrier.",
+        "Ends a barrier: its bytes are ordinary memory again.",
     ),
     of(
         "mbarrier_arrive",

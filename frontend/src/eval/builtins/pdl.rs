@@ -15,12 +15,12 @@ pub(super) const TABLE: &[Builtin] = &[
     of_threads(
         "griddepcontrol_wait",
         wait,
-        "Waits until the launches ahead of this one have ended; all that they wrote is there. At once where the launch does not say `pdl()`.",
+        "Waits until the launches ahead of this one have ended and what they wrote is visible. Returns at once where the launch does not say `pdl()`.",
     ),
     of_threads(
         "griddepcontrol_launch",
         |ev, call| control(ev, call, "#nvvm<grid_dep_action launch_dependents>"),
-        "Says that the next launch, if that says `pdl()`, may begin: once all blocks have come here, or ended. It orders no memory.",
+        "Lets the next launch begin, if that says `pdl()`, once all blocks have come here or ended. It orders no memory.",
     ),
 ];
 

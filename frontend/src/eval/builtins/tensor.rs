@@ -20,9 +20,9 @@ const PROJECTION: Parameter = named("proj", Kind::Projection, "…");
 const TYPE: &[Parameter] = &[arg("type", Kind::ElementType)];
 
 pub(super) const TABLE: &[Builtin] = &[
-    Builtin::new("local_tile", Lowering::Call(local_tile), "The tile at a coordinate; `_` in it keeps the tiles of that mode. `proj` leaves out modes of tile and coordinate.")
+    Builtin::new("local_tile", Lowering::Call(local_tile), "The tile at a coordinate; `_` in the coordinate keeps all tiles of that mode. `proj` leaves out modes of tile and coordinate.")
         .takes(&[X, arg("tile", Kind::Tiler), arg("coordinate", Kind::Coordinate), PROJECTION]),
-    Builtin::new("local_partition", Lowering::Call(local_partition), "The elements of a thread: of each tile of the shape of `threads` that where this layout has the index.")
+    Builtin::new("local_partition", Lowering::Call(local_partition), "The elements of one thread: in each tile of the shape of `threads`, the element at which the layout `threads` has the value `index`.")
         .takes(&[X, arg("threads", Kind::Layout), arg("index", Kind::Integer), PROJECTION]),
     Builtin::new("domain_offset", Lowering::Call(domain_offset), "The tensor with its origin moved by offsets, which may be negative.")
         .takes(&[X, arg("offsets", Kind::Coordinate)]),
@@ -41,7 +41,7 @@ pub(super) const TABLE: &[Builtin] = &[
         .at(Level::Threads)
         .generic(TYPE)
         .takes(&[arg("layout", Kind::Layout), named("align", Kind::Integer, "16")]),
-    Builtin::new("fragment_like", Lowering::Call(fragment_like), "Registers for what a view has, of its element type or another.")
+    Builtin::new("fragment_like", Lowering::Call(fragment_like), "Registers with the shape of a view, of its element type or another.")
         .at(Level::Threads)
         .generic(&[optional("type", Kind::ElementType)])
         .takes(&[X]),

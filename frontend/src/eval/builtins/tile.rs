@@ -26,7 +26,7 @@ pub(super) const TABLE: &[Builtin] = &[
     of_tiles("transpose", |ev, call| ev.transpose(call), "The tile with its two axes exchanged.").takes(&[X]),
     of_tiles("reshape", |ev, call| ev.reshape(call), "The elements of a tile, the last axis the fastest, in another shape of as many.").takes(&[X, EXTENT, EXTENTS]),
     of_tiles("broadcast", |ev, call| ev.broadcast(call), "The tile repeated along axes of extent 1.").takes(&[X, EXTENT, EXTENTS]),
-    of_tiles("part", |ev, call| ev.tile_part(call), "The part of a tile of this shape at a multiple of it: what the threads hold of it, or through shared memory where some hold nothing.")
+    of_tiles("part", |ev, call| ev.tile_part(call), "The part of a tile of this shape that begins at element `at`, a multiple of the shape. It stays in registers, or goes through shared memory where some threads hold nothing of it.")
         .takes(&[X, arg("shape", Kind::Shape), arg("at", Kind::Coordinate)]),
     of_tiles("join", |ev, call| ev.tile_join(call), "Tiles of one type and shape side by side along an axis; each thread keeps what it holds.")
         .takes(&[X, rest("more", Kind::Tile), named("axis", Kind::Integer, "…")]),
