@@ -5,6 +5,7 @@
 !view = !cute.memref<f32, gmem, align<16>, "(4,?{div=256}):(?{i64 div=4},1)">
 !t = tensor<4x256xf32, #tile.tv<"((32,4),(4,2)):((16,1),(4,512))">>
 !s = tensor<4x1xf32, #tile.tv<"((32,4),1):((0,1),0)">>
+!one = tensor<1x1xf32, #tile.tv<"((32,4),1):((0,0),0)">>
 !v = tensor<4xf32, #tile.tv<"((32,4),1):((0,1),0)">>
 
 gpu.module @kernels {
@@ -88,6 +89,68 @@ gpu.module @kernels {
       scf.yield %next : !s
     }
     tile.store %sums, %y[%c0, %c0] : !s, !view, i32, i32
+    gpu.return
+  }
+
+  // A `while` carries sums in both of its regions.
+  // CHECK-LABEL: gpu.func @of_while
+  // CHECK: %[[ZEROS:.*]] = tile.splat %{{.*}} -> tensor<4x32xf32, {{.*}}>
+  // CHECK: %[[SUMS:.*]]:2 = scf.while (%{{.*}} = %{{.*}}, %{{.*}} = %[[ZEROS]]) : (i32, tensor<4x32xf32, {{.*}}>) -> (tensor<4x32xf32, {{.*}}>, i32)
+  // CHECK: scf.condition(%{{.*}}) %{{.*}}, %{{.*}} : tensor<4x32xf32, {{.*}}>, i32
+  // CHECK: ^bb0(%{{.*}}: tensor<4x32xf32, {{.*}}>, %{{.*}}: i32):
+  // CHECK: scf.yield %{{.*}}, %{{.*}} : i32, tensor<4x32xf32, {{.*}}>
+  // CHECK: tile.reduce "add" %[[SUMS]]#0 1 : {{.*}} -> tensor<4x1xf32, {{.*}}>
+  gpu.func @of_while(%x: !view, %y: !view, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %0 = arith.constant 0.0 : f32
+    %zeros = tile.splat %0 : f32 -> !s
+    %sums:2 = scf.while (%i = %c0, %sum = %zeros) : (i32, !s) -> (!s, i32) {
+      %more = arith.cmpi slt, %i, %n : i32
+      scf.condition(%more) %sum, %i : !s, i32
+    } do {
+    ^bb0(%sum: !s, %i: i32):
+      %a = tile.load %x[%c0, %i] : !view, i32, i32 -> !t
+      %r = tile.reduce "add" %a 1 : !t -> !s
+      %next = tile.map(%sum, %r) {
+      ^bb0(%p: f32, %q: f32):
+        %f = arith.addf %p, %q : f32
+        tile.yield %f : f32
+      } : (!s, !s) -> !s
+      %j = arith.addi %i, %c1 : i32
+      scf.yield %j, %next : i32, !s
+    }
+    tile.store %sums#0, %y[%c0, %c0] : !s, !view, i32, i32
+    gpu.return
+  }
+
+  // Its condition looks at the sums.
+  // CHECK-LABEL: gpu.func @looked_at
+  // CHECK-NOT: tensor<4x32xf32
+  // CHECK: gpu.return
+  gpu.func @looked_at(%x: !view, %y: !view, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %0 = arith.constant 0.0 : f32
+    %zeros = tile.splat %0 : f32 -> !s
+    %sums:2 = scf.while (%i = %c0, %sum = %zeros) : (i32, !s) -> (!s, i32) {
+      %top = tile.reduce "max" %sum 0 : !s -> !one
+      %number = tile.extract %top : !one -> f32
+      %more = arith.cmpf olt, %number, %0 : f32
+      scf.condition(%more) %sum, %i : !s, i32
+    } do {
+    ^bb0(%sum: !s, %i: i32):
+      %a = tile.load %x[%c0, %i] : !view, i32, i32 -> !t
+      %r = tile.reduce "add" %a 1 : !t -> !s
+      %next = tile.map(%sum, %r) {
+      ^bb0(%p: f32, %q: f32):
+        %f = arith.addf %p, %q : f32
+        tile.yield %f : f32
+      } : (!s, !s) -> !s
+      %j = arith.addi %i, %c1 : i32
+      scf.yield %j, %next : i32, !s
+    }
+    tile.store %sums#0, %y[%c0, %c0] : !s, !view, i32, i32
     gpu.return
   }
 

@@ -427,6 +427,26 @@ fn ranges_depend_on_indices() {
 }
 
 #[test]
+fn guarded_accesses_leave_ranges_to_others() {
+    passes(
+        "let head = full<f32>(1, 3); let tail = full<f32>(2, 4); var all = zeros<f32>(7);
+         all[i] = if i < 3 { head[i] } else { tail[i - 3] };
+         assert_eq(all[i], if i < 3 { head[i] } else { 2.0 });
+         assert_eq(if i < 3 { head[i] } else { all[i] } + 0 * all[i], all[i]);
+         assert_eq(sum(l) { if l < 3 { head[l] } else { 0.0 } }, 3);
+         assert_eq(sum(l) { if l < 3 { head[l] } else { all[l] } + 0 * all[l] }, 11);",
+    );
+    fails(
+        "let x = zeros<f32>(3); var y = zeros<f32>(7); y[i] = if i < 4 { x[i] } else { 0.0 };",
+        "index 3 leaves mode 0 of `x`",
+    );
+    fails(
+        "let x = zeros<f32>(3); let y = zeros<f32>(4); assert_eq(sum(l) { if l < 3 { x[l] } else { y[l] } }, 0);",
+        "over 3 in one place and over 4",
+    );
+}
+
+#[test]
 fn what_is_not_known_is_named_and_what_is_like_it() {
     for (body, message, help) in [
         (

@@ -130,7 +130,7 @@ impl TileLayout {
     pub fn is_as(&self, other: &Self, shape: &[i64]) -> bool {
         let modes = |of: &Self| {
             let modes = (of.thread_modes(shape).ok()?, of.value_modes(shape).ok()?);
-            Some((coalesced(modes.0), coalesced(modes.1)))
+            Some((with_repeats_as_one(modes.0), with_repeats_as_one(modes.1)))
         };
         self == other || modes(self).is_some_and(|own| modes(other) == Some(own))
     }
@@ -268,6 +268,18 @@ fn coalesced(modes: Vec<Mode>) -> Vec<Mode> {
             {
                 last.extent *= mode.extent;
             }
+            _ => found.push(mode),
+        }
+    }
+    found
+}
+
+/// The same with as few modes as possible, also of those that repeat elements.
+fn with_repeats_as_one(modes: Vec<Mode>) -> Vec<Mode> {
+    let mut found: Vec<Mode> = Vec::new();
+    for mode in coalesced(modes) {
+        match found.last_mut().filter(|last| last.along.is_none()) {
+            Some(last) if mode.along.is_none() => last.extent *= mode.extent,
             _ => found.push(mode),
         }
     }

@@ -20,12 +20,14 @@ use cutec_dialects::builder::{
 use cutec_dialects::ops::{ArithOp, LlvmOp, Op, ScfOp, TileOp, tile};
 use cutec_dialects::tile::TileType;
 use melior::Context;
-use melior::ir::{Type, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
-/// The number of a loop's first carried value among its operands and among the arguments of its body.
+/// The number of the first value that an `scf.for` carries among its operands and among the arguments of its body.
 const FIRST_OPERAND: usize = 3;
 const FIRST_ARGUMENT: usize = 1;
+/// The number of the first value that `scf.condition` passes on.
+const FIRST_FORWARDED: usize = 1;
 
 /// The reductions that can wait.
 const ADD: &str = "add";
@@ -37,10 +39,11 @@ pub fn delay_reductions<'c>(context: &'c Context, module: IrOp<'c>) -> Result<()
         let mut all = Vec::new();
         collect_nested(function, &mut all);
         // Reductions are erased on the way.
-        all.retain(|op| ScfOp::For.is(*op));
+        all.retain(|op| matches!(ScfOp::of(*op), Some(ScfOp::For | ScfOp::While)));
         for of in all {
-            for number in 0..of.result_count() {
-                let sums = Sums::of(of, number);
+            let carried = (0..of.result_count()).filter_map(|number| Carried::of(of, number));
+            for carried in carried.collect::<Vec<_>>() {
+                let sums = Sums::of(carried);
                 let sums = sums.map_err(|(op, message)| report(op.location(), message))?;
                 if let Some(sums) = sums {
                     sums.delay(context);
@@ -51,11 +54,62 @@ pub fn delay_reductions<'c>(context: &'c Context, module: IrOp<'c>) -> Result<()
     })
 }
 
+/// A value that a loop carries, and that the condition of a `while` passes on as it is.
+struct Carried<'c> {
+    of: IrOp<'c>,
+    /// The operand that it begins as.
+    begin: usize,
+    /// What it is where the condition of a `while` is computed, which does nothing else with it.
+    ahead: Option<IrValue<'c>>,
+    /// What it is in the body.
+    argument: IrValue<'c>,
+    /// The end of the body, and which of its operands the value of the next round is.
+    end: (IrOp<'c>, usize),
+    result: IrValue<'c>,
+}
+
+impl<'c> Carried<'c> {
+    /// That which a loop leaves as the result of this number.
+    fn of(of: IrOp<'c>, number: usize) -> Option<Self> {
+        let block = |region| blocks(of, region).into_iter().next();
+        let end = |block| operations(block).pop();
+        let result = result_of(of, number);
+        if ScfOp::For.is(of) {
+            let body = block(0)?;
+            return Some(Carried {
+                of,
+                begin: FIRST_OPERAND + number,
+                ahead: None,
+                argument: argument_of(body, FIRST_ARGUMENT + number),
+                end: (end(body)?, number),
+                result,
+            });
+        }
+        if !ScfOp::While.is(of) {
+            return None;
+        }
+        let (before, body) = (block(0)?, block(1)?);
+        let forwarded = (end(before)?, FIRST_FORWARDED + number);
+        let ahead = operands_of(forwarded.0).nth(forwarded.1)?;
+        let begin = (0..before.argument_count()).find(|at| argument_of(before, *at) == ahead)?;
+        (uses(ahead) == [forwarded]).then_some(Carried {
+            of,
+            begin,
+            ahead: Some(ahead),
+            argument: argument_of(body, number),
+            end: (end(body)?, begin),
+            result,
+        })
+    }
+
+    fn begin(&self) -> Option<IrValue<'c>> {
+        operands_of(self.of).nth(self.begin)
+    }
+}
+
 /// Sums that a loop carries.
 struct Sums<'c> {
-    of: IrOp<'c>,
-    /// Which of what it carries.
-    number: usize,
+    carried: Carried<'c>,
     /// What they go through in a round.
     found: Found<'c>,
     /// What is added to them, reductions along the same axes.
@@ -71,19 +125,15 @@ struct Reduced<'c>(Vec<(tile::Reduce<'c>, usize, TileType)>);
 
 impl<'c> Sums<'c> {
     /// Of a value that a loop carries; `None` where it is something else, or threads have it for themselves as it is.
-    fn of(of: IrOp<'c>, number: usize) -> Result<Option<Self>, Failed<'c>> {
-        let Some(Ok(whole)) = TileType::of(result_of(of, number).r#type()) else {
+    fn of(carried: Carried<'c>) -> Result<Option<Self>, Failed<'c>> {
+        let Some(Ok(whole)) = TileType::of(carried.result.r#type()) else {
             return Ok(None);
         };
-        let begin = operands_of(of).nth(FIRST_OPERAND + number);
-        if !begin.is_some_and(is_zeros) {
+        if !carried.begin().is_some_and(is_zeros) {
             return Ok(None);
         }
-        let body = blocks(of, 0).remove(0);
-        let argument = argument_of(body, FIRST_ARGUMENT + number);
-        let end = operations(body).pop();
-        let yielded = end.and_then(|end| operands_of(end).nth(number));
-        let (Some(end), Some(yielded)) = (end, yielded) else {
+        let Carried { argument, end, .. } = carried;
+        let Some(yielded) = operands_of(end.0).nth(end.1) else {
             return Ok(None);
         };
         let mut found = Found::of(argument);
@@ -92,9 +142,9 @@ impl<'c> Sums<'c> {
         }
         // Nothing else may see sums that are of one thread.
         let own = |value: IrValue<'c>| {
-            uses(value).into_iter().all(|(user, operand)| {
-                (user == end && operand == number) || found.takes_sum(user, operand)
-            })
+            uses(value)
+                .into_iter()
+                .all(|(user, operand)| (user, operand) == end || found.takes_sum(user, operand))
         };
         let given = found.maps.iter().map(|(map, _)| map);
         let mut given = given.chain(&found.reshapes).chain(&found.reductions);
@@ -122,8 +172,7 @@ impl<'c> Sums<'c> {
             _ => return Ok(None),
         };
         Ok(Some(Sums {
-            of,
-            number,
+            carried,
             found,
             added,
             parts,
@@ -142,22 +191,25 @@ impl<'c> Sums<'c> {
             ir.location = op.location();
             ir
         };
-        let (of, number) = (self.of, self.number);
-        let result = result_of(of, number);
+        let Carried {
+            of,
+            begin,
+            ahead,
+            argument,
+            result,
+            ..
+        } = self.carried;
         remark(
             self.added[0].0[0].0.op().location(),
             "each thread adds up its own in the loop, all of them together behind it",
         );
-        if let Some(splat) = operands_of(of)
-            .nth(FIRST_OPERAND + number)
-            .and_then(tile::Splat::defining)
-        {
+        if let Some(splat) = self.carried.begin().and_then(tile::Splat::defining) {
             let zeros = before(of).value(TileOp::Splat, &[splat.value()], &[], parts(result));
-            set_operand(of, FIRST_OPERAND + number, zeros);
+            set_operand(of, begin, zeros);
         }
-        let body = blocks(of, 0).remove(0);
-        let argument = argument_of(body, FIRST_ARGUMENT + number);
-        argument.set_type(parts(result));
+        for inside in ahead.into_iter().chain([argument]) {
+            inside.set_type(parts(result));
+        }
         for (map, of_sums) in &self.found.maps {
             let ir = before(*map);
             for (index, value) in operands_of(*map).enumerate().collect::<Vec<_>>() {

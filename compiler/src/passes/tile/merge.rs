@@ -97,20 +97,29 @@ fn are_equal<'c>(one: IrOp<'c>, other: IrOp<'c>, same: &mut HashMap<usize, IrVal
         && types(one).eq(types(other))
         && named_attributes(one) == named_attributes(other)
         && one.region_count() == other.region_count();
-    if !alike {
+    if !alike || !are_equal_inside(one, other, same) {
         return false;
-    }
-    for region in 0..one.region_count() {
-        let (first, second) = (blocks(one, region), blocks(other, region));
-        let mut pairs = first.iter().zip(&second);
-        if first.len() != second.len()
-            || !pairs.all(|(one, other)| are_equal_blocks(*one, *other, same))
-        {
-            return false;
-        }
     }
     same.extend(results_of(other).map(value_key).zip(results_of(one)));
     true
+}
+
+/// Whether the regions of two operations, as many, compute the same of what they are given.
+pub(super) fn have_equal_regions<'c>(one: IrOp<'c>, other: IrOp<'c>) -> bool {
+    one.region_count() == other.region_count() && are_equal_inside(one, other, &mut HashMap::new())
+}
+
+fn are_equal_inside<'c>(
+    one: IrOp<'c>,
+    other: IrOp<'c>,
+    same: &mut HashMap<usize, IrValue<'c>>,
+) -> bool {
+    (0..one.region_count()).all(|region| {
+        let (first, second) = (blocks(one, region), blocks(other, region));
+        let mut pairs = first.iter().zip(&second);
+        first.len() == second.len()
+            && pairs.all(|(one, other)| are_equal_blocks(*one, *other, same))
+    })
 }
 
 fn are_equal_blocks<'c>(

@@ -30,6 +30,7 @@ mod mapped_loads;
 mod mapped_view;
 pub mod matrix_copies;
 mod merge;
+pub mod merge_reductions;
 mod multicast;
 mod order_of_rows;
 mod outside;
@@ -74,7 +75,7 @@ use cutec_dialects::builder::IrOp;
 use cutec_dialects::ops::TileOp;
 
 /// The passes from the tile level to the cute level.
-pub const PASSES: [PassEntry; 22] = [
+pub const PASSES: [PassEntry; 23] = [
     PassEntry {
         name: "tile-forward-variables",
         summary: "Takes what was assigned to variables of numbers for what they hold",
@@ -134,6 +135,11 @@ pub const PASSES: [PassEntry; 22] = [
         name: "tile-delay-reductions",
         summary: "Adds up in a loop what each thread has, and behind it what all threads have",
         run: delay_reductions::delay_reductions,
+    },
+    PassEntry {
+        name: "tile-merge-reductions",
+        summary: "Reduces a tile along several axes at once",
+        run: merge_reductions::merge_reductions,
     },
     PassEntry {
         name: "tile-load-early",

@@ -1,13 +1,13 @@
 //! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
 use super::accesses::{Kind, Reach};
-use super::{Assignment, parted_axis};
+use super::{Assignment, parted_axis, sides_of};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::shifts::Shift;
 use crate::passes::tile::stage_operands::gathered_along;
-use crate::passes::tile::types::{Failed, mma_of, tile_of};
+use crate::passes::tile::types::{Failed, differ_in_units, mma_of, tile_of};
 use crate::passes::user_error::user_error;
 use crate::passes::warn;
 use cutec_dialects::builder::{
@@ -147,13 +147,51 @@ impl<'c> Assignment<'c> {
         axes.max_by_key(places)
     }
 
-    /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part; `None` where parts are not alike, or
-    /// have not something for each thread.
+    /// The layout of a tile that is taken apart, or put together, such that each thread has the same of every part, be it with other axes of extent 1;
+    /// `None` where parts are not alike, or have not something for each thread.
     fn by_parts(
         &self,
         value: IrValue<'c>,
         tile: &TileType,
         along: &SideBySide,
+    ) -> Result<Option<TileLayout>, Failed<'c>> {
+        let accessed = self.memory(value, tile).is_some();
+        if let Some(layout) = self.by_own_parts(value, tile, along, accessed)? {
+            return Ok(Some(layout));
+        }
+        let class = self.classes.class(value);
+        let reshaping = class.and_then(|class| self.reshaping.get(&class));
+        for number in reshaping.into_iter().flatten() {
+            let op = self.operations[*number];
+            let Some(sides) = sides_of(op).filter(|_| TileOp::Reshape.is(op)) else {
+                continue;
+            };
+            let is_open = |side: &IrValue<'c>| {
+                self.classes.class(*side) != class && self.layout(*side).is_none()
+            };
+            let Some(other) = sides.into_iter().find(is_open) else {
+                continue;
+            };
+            let other_tile = tile_of(op, other)?;
+            let Some(along) = in_other_units(along, &tile.shape, &other_tile.shape) else {
+                continue;
+            };
+            let layout = self.by_own_parts(other, &other_tile, &along, accessed)?;
+            let layout = layout.map(|layout| layout.reshaped(&other_tile.shape, &tile.shape));
+            if let Some(layout) = layout.transpose().map_err(|message| (op, message))? {
+                return Ok(layout);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The same of what is itself taken apart or put together; `accessed` says whether memory has it, perhaps with other axes of extent 1.
+    fn by_own_parts(
+        &self,
+        value: IrValue<'c>,
+        tile: &TileType,
+        along: &SideBySide,
+        accessed: bool,
     ) -> Result<Option<TileLayout>, Failed<'c>> {
         let class = self.classes.class(value);
         let reshaping = class.and_then(|class| self.reshaping.get(&class));
@@ -190,15 +228,16 @@ impl<'c> Assignment<'c> {
             ..along.clone()
         };
         let count = tile.shape[axis] / part[axis];
-        let layout = self.of_halves(value, tile, (part, axis), &along);
+        let layout = (!accessed).then(|| self.of_halves(value, tile, (part, axis), &along));
+        let layout = layout.flatten();
         let layout = layout.unwrap_or_else(|| TileLayout::of_threads(part, &along, self.threads));
         let whole = layout.joined(part, axis, count);
         let op = defining_op(value).unwrap_or(self.function);
         whole.map(Some).map_err(|message| (op, message))
     }
 
-    /// The layout of a part along an axis of which each thread has both halves of what steps further on take apart, where no access to memory and no
-    /// lanes that combine it say how it is spread.
+    /// The layout of a part along an axis of which each thread has both halves of what steps further on take apart, where no lanes that combine it say
+    /// how it is spread.
     fn of_halves(
         &self,
         value: IrValue<'c>,
@@ -206,8 +245,7 @@ impl<'c> Assignment<'c> {
         (part, axis): (&[i64], usize),
         along: &SideBySide,
     ) -> Option<TileLayout> {
-        let is_free = self.memory(value, tile).is_none() && along.combined.is_empty();
-        if !is_free || blocks_of_tile(self.function) > 1 {
+        if !along.combined.is_empty() || blocks_of_tile(self.function) > 1 {
             return None;
         }
         // Places in a part lack the bits that tell parts apart.
@@ -338,6 +376,26 @@ impl<'c> Assignment<'c> {
         let vectors = vectors?;
         Some((vectors.fast, vectors.atom.src_values()))
     }
+}
+
+/// How threads stand side by side in a tile of another shape, which differs in axes of extent 1 alone; `None` where it does not.
+fn in_other_units(along: &SideBySide, shape: &[i64], other: &[i64]) -> Option<SideBySide> {
+    let long = |shape: &[i64]| -> Vec<usize> {
+        (0..shape.len()).filter(|axis| shape[*axis] != 1).collect()
+    };
+    let (from, to) = (long(shape), long(other));
+    let renamed = |axis: usize| {
+        let number = from.iter().position(|long| *long == axis)?;
+        to.get(number).copied()
+    };
+    let combined = along.combined.iter().filter_map(|axis| renamed(*axis));
+    differ_in_units(shape, other).then_some(())?;
+    Some(SideBySide {
+        axis: renamed(along.axis)?,
+        together: along.together.and_then(renamed),
+        combined: combined.collect(),
+        ..along.clone()
+    })
 }
 
 /// Whether a tile is computed of what a loop loads in each round.

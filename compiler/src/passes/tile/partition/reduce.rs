@@ -6,7 +6,7 @@ use super::super::emits::Emits;
 use super::exchange::Among;
 use super::place::value_places;
 use super::scratch::{Scratch, Through};
-use super::shuffle::BUTTERFLY;
+use super::shuffle::{BUTTERFLY, InOneInstruction};
 use super::summands::Summands;
 use super::{Partition, Spread};
 use crate::passes::cmpi::{BELOW, NOT_EQUAL, cmpi};
@@ -17,6 +17,7 @@ use cutec_dialects::builder::{IrOp, IrValue, integer_value, string_value};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, CuteOp, tile};
 use cutec_dialects::semantics::SemError;
+use cutec_dialects::target::WARP;
 use cutec_dialects::tile::{Mode, TileLayout};
 use cutec_layout::{AnyLayout, Layout};
 use melior::ir::Type;
@@ -86,6 +87,23 @@ impl<'c> Partition<'c> {
         let left = as_in_all(from, to)?;
         let mut numbers = self.within_thread(summands, (from, &left), axis, (elem, combine))?;
         let wide = carried(elem);
+        let instruction = InOneInstruction::of(elem, combine);
+        let instruction = match instruction {
+            Some(one) if is_of_whole_warps(from, axis, one.is_idempotent())? => Some(one),
+            _ => None,
+        };
+        // Lanes that keep a part of what is left shuffle the others away.
+        if let Some(instruction) = instruction
+            && left.layout.is_as(&to.layout, &to.tile.shape)
+        {
+            for number in &mut numbers {
+                *number = self.of_warp(instruction, *number);
+            }
+            if wide != elem {
+                self.each(&mut numbers, ArithOp::Extui, wide);
+            }
+            return Ok(numbers);
+        }
         if wide != elem {
             self.each(&mut numbers, ArithOp::Extui, wide);
         }
@@ -405,6 +423,28 @@ fn threads_along(spread: &Spread, axis: usize) -> Result<Vec<(i64, i64)>, SemErr
         before *= mode.extent;
     }
     Ok(found)
+}
+
+/// Whether all lanes of a warp share one row along an axis, each with elements of its own or, where that does no harm, with those of others.
+fn is_of_whole_warps(from: &Spread, axis: usize, idempotent: bool) -> Result<bool, SemError> {
+    let mut first: i64 = 1;
+    for mode in thread_modes(from)? {
+        if first.count_ones() != 1 {
+            return Ok(false);
+        }
+        let harmless = match mode.along {
+            Some((along, _)) => along == axis,
+            None => idempotent,
+        };
+        if !harmless && mode.extent > 1 {
+            return Ok(false);
+        }
+        first *= mode.extent;
+        if first >= WARP {
+            return Ok(first % WARP == 0);
+        }
+    }
+    Ok(false)
 }
 
 /// The parts of a thread's number, as divisor and extent, that are zero in a thread that writes for its warp or block: of a mode that begins at a thread

@@ -1,4 +1,5 @@
-//! A word or a number of another lane of the warp (PTX ISA, "shfl.sync"), and what the lanes ask each other ("vote.sync").
+//! A word or a number of another lane of the warp (PTX ISA, "shfl.sync"), what the lanes ask each other ("vote.sync") and what one instruction combines
+//! of all of them ("redux.sync").
 use super::Partition;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
@@ -9,7 +10,68 @@ pub(super) const BUTTERFLY: &str = "#nvvm<shfl_kind bfly>";
 /// See [`BUTTERFLY`]: by its number.
 pub(super) const INDEXED: &str = "#nvvm<shfl_kind idx>";
 
+/// What one instruction combines of all lanes of a warp.
+#[derive(Clone, Copy)]
+pub(super) enum InOneInstruction {
+    /// Conditions, by `vote.sync`.
+    Vote(&'static str),
+    /// Integers of 32 bits, by `redux.sync`.
+    Redux { kind: &'static str, adds: bool },
+}
+
+impl InOneInstruction {
+    /// Of such elements; `None` where lanes have to shuffle.
+    pub fn of(elem: Elem, combine: ArithOp) -> Option<Self> {
+        let redux = |kind| Some(InOneInstruction::Redux { kind, adds: false });
+        match (elem, combine) {
+            (Elem::I1, ArithOp::Ori) => Some(InOneInstruction::Vote("#nvvm<vote_sync_kind any>")),
+            (Elem::I1, ArithOp::Andi) => Some(InOneInstruction::Vote("#nvvm<vote_sync_kind all>")),
+            (Elem::I32 | Elem::U32, ArithOp::Addi) => Some(InOneInstruction::Redux {
+                kind: "#nvvm<redux_kind add>",
+                adds: true,
+            }),
+            (Elem::I32 | Elem::U32, ArithOp::Xori) => Some(InOneInstruction::Redux {
+                kind: "#nvvm<redux_kind xor>",
+                adds: true,
+            }),
+            (Elem::I32 | Elem::U32, ArithOp::Andi) => redux("#nvvm<redux_kind and>"),
+            (Elem::I32 | Elem::U32, ArithOp::Ori) => redux("#nvvm<redux_kind or>"),
+            (Elem::I32, ArithOp::Minsi) => redux("#nvvm<redux_kind min>"),
+            (Elem::I32, ArithOp::Maxsi) => redux("#nvvm<redux_kind max>"),
+            (Elem::U32, ArithOp::Minui) => redux("#nvvm<redux_kind umin>"),
+            (Elem::U32, ArithOp::Maxui) => redux("#nvvm<redux_kind umax>"),
+            _ => None,
+        }
+    }
+
+    /// Whether an element that several lanes have counts once.
+    pub fn is_idempotent(self) -> bool {
+        match self {
+            InOneInstruction::Vote(_) => true,
+            InOneInstruction::Redux { adds, .. } => !adds,
+        }
+    }
+}
+
 impl<'c> Partition<'c> {
+    /// What all lanes of the warp have of a number, combined.
+    pub(super) fn of_warp(&self, by: InOneInstruction, number: IrValue<'c>) -> IrValue<'c> {
+        let members = self.ir.constant(-1, "i32");
+        let kind = |kind| [("kind", self.ir.attr(kind))];
+        match by {
+            InOneInstruction::Vote(vote) => {
+                let ty = self.ir.ty("i1");
+                self.ir
+                    .value(NvvmOp::VoteSync, &[members, number], &kind(vote), ty)
+            }
+            InOneInstruction::Redux { kind: redux, .. } => {
+                let ty = self.ir.ty("i32");
+                self.ir
+                    .value(NvvmOp::ReduxSync, &[number, members], &kind(redux), ty)
+            }
+        }
+    }
+
     /// A word of another lane.
     pub(super) fn shuffle(
         &self,

@@ -26,9 +26,14 @@ impl<'c> Partition<'c> {
         let Some(block) = blocks(map, 0).into_iter().next() else {
             return false;
         };
-        let [user] = users(result_of(map, 0))[..] else {
+        let [mut user] = users(result_of(map, 0))[..] else {
             return false;
         };
+        if TileOp::Reshape.is(user)
+            && let [behind] = users(result_of(user, 0))[..]
+        {
+            user = behind;
+        }
         let is_plain = |(index, input): (usize, IrValue<'c>)| {
             let renamed = self.renamed.contains_key(&(operation_key(map), index));
             // Coordinates are compared once for several elements.
@@ -54,11 +59,14 @@ impl<'c> Partition<'c> {
         };
         let missing = || SemError::Illegal("takes a map without a body".into());
         let block = blocks(map, 0).into_iter().next().ok_or_else(missing)?;
-        let from = spread_of(map, input).map_err(|(_, why)| SemError::Illegal(why))?;
-        let from = from.ok_or_else(missing)?;
-        let mut body = self.body_of(map, block, &from)?;
+        let own = spread_of(map, input).map_err(|(_, why)| SemError::Illegal(why))?;
+        let own = own.ok_or_else(missing)?;
+        let mut body = self.body_of(map, block, &own)?;
         // Numbers are the same for all.
         self.for_one_value(&mut body, block, 0, |op| !ArithOp::Constant.is(op));
+        // A reshape in between names axes anew.
+        let renamed = self.renamed.get(&(operation_key(reduction), 0));
+        let from = renamed.cloned().unwrap_or(own);
         Ok((Summands::OfMap(body, block), from))
     }
 

@@ -41,10 +41,11 @@ impl Lowerer<'_> {
                 (Some(_), Node::Variable(variable)) => Some(*variable),
                 _ => None,
             };
-            if let Some(variable) = bare {
-                self.infer(variable, shape[mode], index.span)?;
-            }
-            inferred.push(bare.is_some_and(|variable| !self.variable(variable).explicit));
+            let runs_over_mode = match bare {
+                Some(variable) => self.infer(variable, shape[mode], index.span)?,
+                None => false,
+            };
+            inferred.push(runs_over_mode);
             lowered.push(index_lowered);
         }
         let depends_on = lowered.iter().fold(0, |set, index| set | index.depends_on);
@@ -159,26 +160,36 @@ impl Lowerer<'_> {
         Some(offset)
     }
 
-    /// A variable stands alone as an index of a mode.
+    /// A variable stands alone as an index of a mode; whether it is known to run over that.
     ///
-    /// In the range of a reduction that says little: `start[i]..start[i + 1]` has a last `start` for no `i`.
-    fn infer(&mut self, variable: usize, extent: i64, span: Span) -> Result<(), Stop> {
-        let in_range = self.ranges > 0;
+    /// In the range of a reduction that says little: `start[i]..start[i + 1]` has a last `start` for no `i`. In a branch of an `if` it says something only
+    /// where nothing else does: the condition may keep the index within a mode that is shorter.
+    fn infer(&mut self, variable: usize, extent: i64, span: Span) -> Result<bool, Stop> {
+        let (in_range, in_branch) = (self.ranges > 0, self.guards > 0);
         let variable = self.variable(variable);
         if variable.explicit {
-            return Ok(());
+            return Ok(false);
         }
         if in_range {
             let known = variable.at_most.unwrap_or(extent);
             variable.at_most = Some(known.min(extent));
-            return Ok(());
+            return Ok(true);
+        }
+        if in_branch {
+            match variable.guarded {
+                Some(known) if known != extent => {
+                    variable.guarded_clash.get_or_insert((extent, span));
+                }
+                _ => variable.guarded = Some(extent),
+            }
+            return Ok(variable.extent == Some(extent));
         }
         match variable.extent {
             None => {
                 variable.extent = Some(extent);
-                Ok(())
+                Ok(true)
             }
-            Some(known) if known == extent => Ok(()),
+            Some(known) if known == extent => Ok(true),
             Some(known) => Err(TestProblem::TwoRanges {
                 name: variable.name.clone(),
                 first: known,

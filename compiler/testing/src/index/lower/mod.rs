@@ -132,6 +132,10 @@ struct Unranged {
     extent: Option<i64>,
     /// What it runs over where nothing else says so: the shortest mode that it leads to in the range of a reduction.
     at_most: Option<i64>,
+    /// What it runs over where nothing without a condition says so: the mode that it leads to in a branch of an `if`.
+    guarded: Option<i64>,
+    /// Another mode in such a branch, which is not as long.
+    guarded_clash: Option<(i64, Span)>,
     /// The range was given, not inferred.
     explicit: bool,
     /// The range depends on other variables: `start` and `extent` say nothing.
@@ -232,7 +236,19 @@ impl<'a> Lowerer<'a> {
         let mut variables: Vec<Variable> =
             std::iter::repeat_with(placeholder).take(MAX_FREE).collect();
         for (number, variable) in self.free.iter().chain(&self.reduced).enumerate() {
-            let Some(extent) = variable.extent.or(variable.at_most) else {
+            let inferred = match (variable.extent, variable.guarded, variable.guarded_clash) {
+                (None, Some(first), Some((second, span))) => {
+                    let name = variable.name.clone();
+                    let clash = TestProblem::TwoRanges {
+                        name,
+                        first,
+                        second,
+                    };
+                    return Err(clash.at(span));
+                }
+                (known, guarded, _) => known.or(guarded).or(variable.at_most),
+            };
+            let Some(extent) = inferred else {
                 let name = variable.name.clone();
                 let closest = self.names.closest(&name, variable.span.file);
                 return Err(TestProblem::NoRange { name, closest }.at(variable.span));
@@ -288,6 +304,8 @@ impl<'a> Lowerer<'a> {
             start: 0,
             extent: None,
             at_most: None,
+            guarded: None,
+            guarded_clash: None,
             explicit: false,
             computed: false,
         });

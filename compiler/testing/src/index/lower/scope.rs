@@ -228,6 +228,8 @@ impl Lowerer<'_> {
                 start,
                 extent,
                 at_most: None,
+                guarded: None,
+                guarded_clash: None,
                 explicit: extent.is_some(),
                 computed: matches!(range, Range::Computed { .. }),
             });
