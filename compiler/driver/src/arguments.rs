@@ -136,7 +136,7 @@ pub struct EmitArguments {
 /// Options of every compilation.
 #[derive(Debug, Clone, Args)]
 pub struct CompileArguments {
-    /// Target architecture [default: sm_80; that of the plan with --plan, that of the GPU for `cutec tune` on one]
+    /// Target architecture [default: sm_80; with --plan the target of the plan, for `tune` on a GPU that of the GPU]
     #[arg(long, value_parser = parse_target, value_name = "ARCH")]
     pub arch: Option<Target>,
 
