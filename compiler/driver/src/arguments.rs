@@ -378,7 +378,7 @@ pub struct TestArguments {
 /// `cutec bench`
 #[derive(Debug, Args)]
 pub struct BenchArguments {
-    /// Sources with `bench` blocks
+    /// Sources with `bench` blocks, and folders of them
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 

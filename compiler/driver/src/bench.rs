@@ -5,6 +5,7 @@ use super::arguments::BenchArguments;
 use super::context::{Reporter, check_plan, read_source, with_plan};
 use super::error::{CommandError, CommandResult};
 use super::output::write_stdout;
+use super::sources;
 use super::test::{report_stop, report_warnings};
 use cutec::{Compiler, FileLoader};
 use cutec_frontend::ast::{Bench, ItemKind};
@@ -28,8 +29,8 @@ pub fn run(arguments: &BenchArguments, reporter: &Reporter) -> CommandResult {
     }
     let compiler = Compiler::new();
     let mut failed = false;
-    for file in &arguments.files {
-        failed |= !bench_file(arguments, file, &compiler, device.as_mut(), reporter)?;
+    for file in sources::find(&arguments.files)? {
+        failed |= !bench_file(arguments, &file, &compiler, device.as_mut(), reporter)?;
     }
     match failed {
         false => Ok(()),
@@ -62,6 +63,11 @@ fn bench_file(
             _ => None,
         })
         .filter(|bench: &&Bench| bench.name.node.contains(filter));
+    let mut benches = benches.peekable();
+    // Of a folder those files are meant that have some.
+    if benches.peek().is_none() && !arguments.files.iter().any(|named| named == file) {
+        return Ok(true);
+    }
     let header = format!("{} on {}\n", file.display(), device.name());
     write_stdout(header.as_bytes())?;
     // The simulator has no times to take the median of.

@@ -303,7 +303,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
         };
         if exits_of(body) != 0 {
-            let what = "leaving a pipelined loop early";
+            let what = "`break`, `continue` or `return` in a pipelined loop";
             return self.unsupported(clause.span, what, "use a `for` without `pipeline`");
         }
         Ok(stages)

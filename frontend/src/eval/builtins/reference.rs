@@ -56,7 +56,12 @@ pub fn with_tables(document: &str) -> Result<String, String> {
 
 /// What a name means: each form with its documentation and its arguments; `None` where nothing is called so.
 pub fn explain(name: &str) -> Option<String> {
-    let forms: Vec<&Builtin> = table::all().filter(|entry| entry.name == name).collect();
+    // As it stands in the tables too: `tensor.tile`, `tile.m`.
+    let is_meant = |entry: &&Builtin| {
+        let signature = entry.signature();
+        entry.name == name || signature.split(['<', '(']).next() == Some(name)
+    };
+    let forms: Vec<&Builtin> = table::all().filter(is_meant).collect();
     let texts: Vec<String> = forms.iter().map(|form| explain_form(form)).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
@@ -161,5 +166,9 @@ mod tests {
                 .contains("tiled_mma.slice(thread)")
         );
         assert!(explain("nonsense").is_none());
+        for name in ["tensor.tile", "tile.m", "thread_idx.x"] {
+            assert!(explain(name).is_some(), "{name}");
+        }
+        assert!(explain("tensor.nonsense").is_none());
     }
 }
