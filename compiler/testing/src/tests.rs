@@ -432,13 +432,14 @@ fn guarded_accesses_leave_ranges_to_others() {
         "let head = full<f32>(1, 3); let tail = full<f32>(2, 4); var all = zeros<f32>(7);
          all[i] = if i < 3 { head[i] } else { tail[i - 3] };
          assert_eq(all[i], if i < 3 { head[i] } else { 2.0 });
-         assert_eq(if i < 3 { head[i] } else { all[i] } + 0 * all[i], all[i]);
+         assert_eq((if i < 3 { head[i] } else { all[i] }) + 0 * all[i], all[i]);
          assert_eq(sum(l) { if l < 3 { head[l] } else { 0.0 } }, 3);
-         assert_eq(sum(l) { if l < 3 { head[l] } else { all[l] } + 0 * all[l] }, 11);",
+         assert_eq(sum(l) { (if l < 3 { head[l] } else { all[l] }) + 0 * all[l] }, 11);",
     );
+    // What the condition lets out is no number.
     fails(
-        "let x = zeros<f32>(3); var y = zeros<f32>(7); y[i] = if i < 4 { x[i] } else { 0.0 };",
-        "index 3 leaves mode 0 of `x`",
+        "let x = zeros<f32>(3); let y = zeros<f32>(7); assert_eq(y[i], if i < 4 { x[i] } else { 0.0 });",
+        "1 of 7 elements are wrong",
     );
     fails(
         "let x = zeros<f32>(3); let y = zeros<f32>(4); assert_eq(sum(l) { if l < 3 { x[l] } else { y[l] } }, 0);",
