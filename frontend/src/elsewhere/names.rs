@@ -138,15 +138,15 @@ pub fn here(name: &str) -> Option<&'static str> {
             "there is no argmax: with `m = reduce(max, x, axis = 1)` it is `reduce(min, select(x == m, iota(bm, bn, axis = 1), bn), axis = 1)`"
         }
         "sort" | "topk" | "argsort" => {
-            "there is no sort: `reduce(max, x, axis = 1)` gives the largest, one at a time"
+            "`import \"std/sort.cute\";` has `sorted(x)`, `sorted((x, places))` and `top_k<k>(x, values, places, first)`"
         }
         "inf" | "INFINITY" | "infinity" | "Infinity" | "HUGE_VALF" => {
-            "write `1.0 / 0.0`, which is infinite"
+            "`import \"std/math.cute\";` has `inf`, which is `1.0 / 0.0`"
         }
-        "nan" | "NAN" | "NaN" => "write `0.0 / 0.0`, which is NaN",
-        "isnan" | "is_nan" => "write `x != x`, which holds of NaN alone",
+        "nan" | "NAN" | "NaN" => "`import \"std/math.cute\";` has `nan`, which is `0.0 / 0.0`",
+        "isnan" | "is_nan" => "`import \"std/math.cute\";` has `isnan(x)`, which is `x != x`",
         "isinf" | "is_inf" | "isfinite" => {
-            "write `abs(x) == 1.0 / 0.0`, which holds of what is infinite"
+            "`import \"std/math.cute\";` has `isinf(x)` and `isfinite(x)`"
         }
         "FLT_MAX" | "numeric_limits" => "write the number: `3.4028235e38`",
         "FLT_MIN" => "write the number: `1.17549435e-38`",
