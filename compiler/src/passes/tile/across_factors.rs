@@ -4,6 +4,7 @@
 //! load gets a map that gives each element as it is. A second factor becomes the first one (`exchange_factors.rs`). Where both factors lie across,
 //! one of them would have to be written to shared memory again in each round: there, and where memory decides, `mma.sync` multiplies.
 use super::computed_operand::{Origins, passes_on};
+use super::emits::map_of;
 use super::held_factor::{is_across, waits_for_memory};
 use super::types::tile_of;
 use super::warpgroup_products::box_of;
@@ -12,14 +13,12 @@ use crate::passes::ir_utils::{
     erase, next_operation, replace_all_uses, same_block, set_operand, users,
 };
 use cutec_dialects::atoms::Wgmma;
-use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, region_with_block, result_of,
-};
-use cutec_dialects::ops::{TileOp, tile};
+use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, result_of};
+use cutec_dialects::ops::tile;
 use cutec_dialects::target::{Feature, Target};
 use cutec_dialects::tile::Precision;
 use melior::Context;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::operation::OperationLike;
 
 /// Bits of elements of which a register has four, and one.
 pub(super) const BYTE: i64 = 8;
@@ -107,12 +106,7 @@ fn mapped<'c>(context: &'c Context, dot: IrOp<'c>, index: usize) -> Option<tile:
     let tile = tile_of(dot, factor).ok()?;
     let mut ir = OpBuilder::new(context, Insertion::Before(next_operation(load)?));
     ir.location = load.location();
-    let (region, block) = region_with_block(&[(ir.number_type(tile.elem), ir.location)]);
-    let mut inside = OpBuilder::new(context, Insertion::End(block));
-    inside.location = load.location();
-    inside.op(TileOp::Yield, &[argument_of(block, 0)], &[], &[]);
-    let ty = factor.r#type();
-    let map = ir.op_with_regions(TileOp::Map, &[factor], &[], &[ty], vec![region]);
-    set_operand(dot, index, result_of(map, 0));
-    tile::Map::of(map)
+    let map = map_of(&ir, (factor, tile.elem), |_, element| element);
+    set_operand(dot, index, map);
+    tile::Map::defining(map)
 }

@@ -24,8 +24,8 @@ use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 
 /// The number of the first value that an `scf.for` carries among its operands and among the arguments of its body.
-const FIRST_OPERAND: usize = 3;
-const FIRST_ARGUMENT: usize = 1;
+pub(super) const FIRST_OPERAND: usize = 3;
+pub(super) const FIRST_ARGUMENT: usize = 1;
 /// The number of the first value that `scf.condition` passes on.
 const FIRST_FORWARDED: usize = 1;
 

@@ -1,11 +1,14 @@
-//! What the passes that emit operations of the cute level have in common.
+//! What the passes that emit operations have in common.
 use crate::passes::cmpi::cmpi;
-use cutec_dialects::builder::{Insertion, IrValue, OpBuilder, region_with_block};
+use cutec_dialects::builder::{
+    Insertion, IrValue, OpBuilder, argument_of, region_with_block, result_of,
+};
+use cutec_dialects::elem::Elem;
 use cutec_dialects::ir::build;
-use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp};
+use cutec_dialects::ops::{CuteOp, NvvmOp, ScfOp, TileOp};
 use cutec_dialects::semantics::{Attrs, SemError};
 use cutec_dialects::value::Val;
-use melior::ir::Region;
+use melior::ir::{Region, ValueLike};
 
 /// Whoever has a builder of operations.
 pub(super) trait Emits<'c>: Sized {
@@ -89,4 +92,20 @@ pub(super) fn fence_for_async_proxy(ir: &OpBuilder) {
         ("space", ir.attr("#nvvm.shared_space<cta>")),
     ];
     ir.op(NvvmOp::FenceProxy, &[], &fence, &[]);
+}
+
+/// A tile of what is made of each element of another one, of the same type.
+pub(super) fn map_of<'c>(
+    ir: &OpBuilder<'c>,
+    (tile, elem): (IrValue<'c>, Elem),
+    each: impl FnOnce(&OpBuilder<'c>, IrValue<'c>) -> IrValue<'c>,
+) -> IrValue<'c> {
+    let (region, block) = region_with_block(&[(ir.number_type(elem), ir.location)]);
+    let mut inside = OpBuilder::new(ir.context(), Insertion::End(block));
+    inside.location = ir.location;
+    let made = each(&inside, argument_of(block, 0));
+    inside.op(TileOp::Yield, &[made], &[], &[]);
+    let ty = tile.r#type();
+    let map = ir.op_with_regions(TileOp::Map, &[tile], &[], &[ty], vec![region]);
+    result_of(map, 0)
 }

@@ -2,13 +2,15 @@
 //!
 //! Where all that a loop does to sums is to take products off them, it adds the products to the negative of the sums, `0 − s` in front of it and behind it. Elsewhere a
 //! factor is negated. Both are exact.
+use super::delay_reductions::{FIRST_ARGUMENT, FIRST_OPERAND};
+use super::emits::map_of;
 use super::types::is_zeros;
 use crate::passes::ir_utils::{
     blocks, defining_op, erase, is_unused, next_operation, operations, parent, remove_attribute,
-    replace_all_uses, same_block, set_attribute, set_operand, users,
+    replace_all_uses, same_block, set_attribute, set_operand, users, uses,
 };
 use cutec_dialects::builder::{
-    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, region_with_block, result_of,
+    Insertion, IrOp, IrValue, OpBuilder, argument_of, operands_of, result_of,
 };
 use cutec_dialects::ops::{ArithOp, ScfOp, TileOp, tile};
 use cutec_dialects::tile::{NEGATED, TileType};
@@ -56,7 +58,7 @@ pub(super) fn add_only<'c>(context: &'c Context, products: &[IrOp<'c>]) {
             None => {
                 remove_attribute(product.op(), NEGATED);
                 let ir = OpBuilder::new(context, Insertion::Before(product.op()));
-                let negative = Negation::Factor.of(context, ir, product.a());
+                let negative = Negation::Factor.of(ir, product.a());
                 set_operand(product.op(), 0, negative);
             }
         }
@@ -76,22 +78,19 @@ fn taken_off_by_loop(product: tile::Dot<'_>) -> Option<TakenOff<'_>> {
     let of = parent(product.op()).filter(|of| ScfOp::For.is(*of))?;
     let body = blocks(of, 0).into_iter().next()?;
     let end = operations(body).pop()?;
-    let number = (0..of.result_count()).find(|number| {
-        let yielded = operands_of(end).nth(*number);
-        let mut last = Some(product.result());
-        while let Some(value) = last.filter(|value| yielded != Some(*value)) {
-            last = taker(value).map(tile::Dot::result);
-        }
-        last.is_some()
-    })?;
+    let mut last = product;
+    while let Some(next) = taker(last.result()) {
+        last = next;
+    }
+    let number = operands_of(end).position(|yielded| yielded == last.result())?;
     let mut products = Vec::new();
-    let mut sums = argument_of(body, number + 1);
+    let mut sums = argument_of(body, FIRST_ARGUMENT + number);
     while let Some(next) = taker(sums) {
         products.push(next);
         sums = next.result();
     }
-    let is_all = users(sums) == [end]
-        && operands_of(end).nth(number) == Some(sums)
+    let is_all = sums == last.result()
+        && uses(sums) == [(end, number)]
         && products
             .iter()
             .all(|next| next.negated().is_some() && same_block(next.op(), end));
@@ -113,10 +112,11 @@ fn taker<'c>(sums: IrValue<'c>) -> Option<tile::Dot<'c>> {
 impl<'c> TakenOff<'c> {
     /// The loop begins and ends with the negative of the sums.
     fn negate_sums(&self, context: &'c Context) {
-        let first = 3 + self.number;
-        if let Some(initial) = operands_of(self.of).nth(first).filter(|it| !is_zeros(*it)) {
+        let first = FIRST_OPERAND + self.number;
+        let initial = operands_of(self.of).nth(first);
+        if let Some(initial) = initial.filter(|initial| !is_zeros(*initial)) {
             let ir = OpBuilder::new(context, Insertion::Before(self.of));
-            let negative = Negation::Sums.of(context, ir, initial);
+            let negative = Negation::Sums.of(ir, initial);
             set_operand(self.of, first, negative);
         }
         let result = result_of(self.of, self.number);
@@ -124,7 +124,7 @@ impl<'c> TakenOff<'c> {
             return;
         };
         let ir = OpBuilder::new(context, Insertion::Before(behind));
-        let negative = Negation::Sums.of(context, ir, result);
+        let negative = Negation::Sums.of(ir, result);
         replace_all_uses(result, negative);
         if let Some(map) = defining_op(negative) {
             set_operand(map, 0, result);
@@ -142,27 +142,22 @@ enum Negation {
 }
 
 impl Negation {
-    fn of<'c>(self, context: &'c Context, mut ir: OpBuilder<'c>, tile: IrValue<'c>) -> IrValue<'c> {
+    fn of<'c>(self, mut ir: OpBuilder<'c>, tile: IrValue<'c>) -> IrValue<'c> {
         let ty = tile.r#type();
         let Some(Ok(spread)) = TileType::of(ty) else {
             return tile;
         };
         ir.location = defining_op(tile).map_or(ir.location, |op| op.location());
-        let elem = ir.number_type(spread.elem);
-        let (region, block) = region_with_block(&[(elem, ir.location)]);
-        let mut inside = OpBuilder::new(context, Insertion::End(block));
-        inside.location = ir.location;
-        let number = argument_of(block, 0);
-        let negative = match self {
-            Negation::Factor => inside.value(ArithOp::Negf, &[number], &[], elem),
-            Negation::Sums => {
-                let zero = inside.number(inside.float(0.0, elem), elem);
-                inside.value(ArithOp::Subf, &[zero, number], &[], elem)
+        map_of(&ir, (tile, spread.elem), |inside, number| {
+            let elem = number.r#type();
+            match self {
+                Negation::Factor => inside.value(ArithOp::Negf, &[number], &[], elem),
+                Negation::Sums => {
+                    let zero = inside.number(inside.float(0.0, elem), elem);
+                    inside.value(ArithOp::Subf, &[zero, number], &[], elem)
+                }
             }
-        };
-        inside.op(TileOp::Yield, &[negative], &[], &[]);
-        let map = ir.op_with_regions(TileOp::Map, &[tile], &[], &[ty], vec![region]);
-        result_of(map, 0)
+        })
     }
 }
 

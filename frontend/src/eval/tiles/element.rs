@@ -11,6 +11,7 @@ use crate::eval::assign::New;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
+use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -47,15 +48,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let at = self.exprs(indices);
         let new = self.new_elements(update, rest, span);
         let (view, at) = (view?, at?);
-        let place = self.one_place((&view, base.span), (indices, &at), target)?;
-        self.check_update(update, place.elem, target)?;
+        let (ir, elem, place) = self.one_element((&view, base.span), (indices, &at), target)?;
+        self.check_update(update, elem, target)?;
         let mut numbers = Vec::new();
         for (new, new_span) in new? {
             numbers.push((self.as_number(new, new_span)?, new_span));
         }
         if update.fetches() {
-            let at = self.numbers_of_element(&place, target)?;
-            let of = (place.elem, &[1][..]);
+            let at = place.values.iter();
+            let at = at.map(|at| Ok((self.coordinate_number(*at, target)?, target)));
+            let at = at.collect::<Result<Vec<_>>>()?;
+            let of = (elem, &[1][..]);
             let was = self.fetched(update.kind, (&view, &at), of, &numbers, span)?;
             return self.only_element(&was, span);
         }
@@ -63,6 +66,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(Stop::Reported);
         };
         let kind = self.ir(span)?.string(update.kind.name());
+        let place = Place::of_element(ir, elem, place);
         self.write_tile(&place, (new, *new_span), &[("atomic", kind)], span)?;
         Ok(Value::Unit)
     }
@@ -78,10 +82,21 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     /// The place of one element of a tensor.
     fn one_place(
         &mut self,
+        view: (&Value<'c, 'a>, Span),
+        at: (&'a [Expr], &[Value<'c, 'a>]),
+        target: Span,
+    ) -> Result<Place<'c, 'a>> {
+        let (ir, elem, at) = self.one_element(view, at, target)?;
+        Ok(Place::of_element(ir, elem, at))
+    }
+
+    /// The tensor of one element, its type, and where it lies.
+    fn one_element(
+        &mut self,
         (view, base): (&Value<'c, 'a>, Span),
         (indices, at): (&'a [Expr], &[Value<'c, 'a>]),
         target: Span,
-    ) -> Result<Place<'c, 'a>> {
+    ) -> Result<(IrValue<'c>, Elem, Coordinate<'c>)> {
         let (ir, elem, layout) = match view.as_view() {
             Some((cute, of)) if of.ptr.space == Space::Gmem => {
                 (cute.ir, of.ptr.elem, of.layout.clone())
@@ -134,7 +149,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if lies_apart(&layout, &shape, &coordinate).is_some() {
             return self.not_one_element(target, "a mode is nested");
         }
-        Ok(Place::of_element(ir, elem, shape, coordinate))
+        Ok((ir, elem, coordinate))
     }
 
     /// A kernel at tile level writes tiles and single elements, no other parts of tensors.

@@ -62,16 +62,11 @@ impl Pins {
 
 impl<'c> Place<'c, '_> {
     /// The tile of one element.
-    pub(super) fn of_element(
-        view: IrValue<'c>,
-        elem: Elem,
-        shape: Vec<i64>,
-        at: Coordinate<'c>,
-    ) -> Self {
+    pub(super) fn of_element(view: IrValue<'c>, elem: Elem, at: Coordinate<'c>) -> Self {
         Place {
+            shape: vec![1; at.values.len()],
             lies: Lies::Together(view, at),
             elem,
-            shape,
             fill: None,
             pins: Pins::default(),
             hints: Hints::NONE,
@@ -182,23 +177,6 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let kind = self.ir(span)?.string(update.kind.name());
         self.write_tile(&place, (new, *new_span), &[("atomic", kind)], span)?;
         Ok(Value::Unit)
-    }
-
-    /// The coordinates of a place that is one element.
-    pub(super) fn numbers_of_element(
-        &mut self,
-        place: &Place<'c, 'a>,
-        span: Span,
-    ) -> Result<Vec<(Value<'c, 'a>, Span)>> {
-        match &place.lies {
-            Lies::Together(_, at) => {
-                let numbers = at.values.iter();
-                numbers
-                    .map(|at| Ok((self.coordinate_number(*at, span)?, span)))
-                    .collect()
-            }
-            Lies::Apart(parts) => Ok(parts.at.iter().map(|at| (at.clone(), span)).collect()),
-        }
     }
 
     /// A tile of a tensor that is to be written, or read before and written.

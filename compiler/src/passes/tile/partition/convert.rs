@@ -56,11 +56,7 @@ impl<'c> Partition<'c> {
                 }
                 let scratch = Scratch::of(Through::Conversion, from.tile.elem, layout);
                 let buffer = self.scratch(op, scratch)?;
-                // What the iteration before wrote has been read by all; behind a loop the buffer may take the
-                // place of operands.
-                if self.is_taken_again(op) || self.staged {
-                    self.barrier();
-                }
+                self.meet_before_writing(op);
                 let fast = layout_conversion::fast_axis(from, to)?;
                 let fragment = self.fragment(from)?;
                 self.store_vec(vector, fragment);

@@ -11,6 +11,7 @@ use crate::passes::ir_utils::{present, users};
 use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::ops::{CuteOp, LlvmOp, tile};
 use cutec_dialects::semantics::{AtomicKind, Attrs, SemError};
+use cutec_dialects::tile::Mode;
 
 impl<'c> Partition<'c> {
     /// Updates the elements that a thread has of a tile, where they are inside of the view; what they were.
@@ -35,10 +36,7 @@ impl<'c> Partition<'c> {
         }
         self.within_a_block("an update that gives what was there")?;
         let buffer = self.scratch(op, buffer)?;
-        // What an operation before has written there has been read by all.
-        if self.is_taken_again(op) || self.staged {
-            self.barrier();
-        }
+        self.meet_before_writing(op);
         let fragment = self.fragment(to)?;
         let part = self.partition(buffer, None, fast, to)?;
         self.once(to, |this| {
@@ -81,10 +79,7 @@ impl<'c> Partition<'c> {
 /// Whether several threads hold the same elements of a tile.
 fn is_shared(spread: &Spread) -> Result<bool, SemError> {
     let modes = spread.layout.thread_modes(&spread.tile.shape);
-    let modes = modes.map_err(SemError::Illegal)?;
-    Ok(modes
-        .iter()
-        .any(|mode| mode.along.is_none() && mode.extent > 1))
+    Ok(modes.map_err(SemError::Illegal)?.iter().any(Mode::repeats))
 }
 
 /// The buffer by which threads that hold the same elements are told what these were, and the axis along which its elements are neighbours; `None` where each has

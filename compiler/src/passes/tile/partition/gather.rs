@@ -166,10 +166,7 @@ impl<'c> Partition<'c> {
             return Ok(known.buffer);
         }
         let buffer = self.scratch(op, scratch.clone())?;
-        // What the iteration before wrote has been read by all; behind a loop the buffer may take the place of operands.
-        if self.is_taken_again(op) || self.staged {
-            self.barrier();
-        }
+        self.meet_before_writing(op);
         let fragment = self.fragment(from)?;
         self.store_vec(vector, fragment);
         let part = self.partition(buffer, None, *fast, from)?;

@@ -116,10 +116,7 @@ impl<'c> Partition<'c> {
         };
         let numbers = values.len() - tiles.len();
         let window = Window::of(&spread.tile.shape, tiles.len(), numbers);
-        // What the iteration before wrote has been read by all; behind a loop a buffer may take the place of operands.
-        if self.is_taken_again(op) || self.staged {
-            self.barrier();
-        }
+        self.meet_before_writing(op);
         let mut buffers = Vec::new();
         for (number, (index, vector, spread)) in tiles.iter().enumerate() {
             let elem = spread.tile.elem;

@@ -166,6 +166,14 @@ impl<'c> Partition<'c> {
         self.roles || in_loop(op)
     }
 
+    /// Waits, ahead of what is written to an operation's buffer, until all have read what the iteration before wrote there; behind a loop the buffer may
+    /// take the place of operands.
+    pub(super) fn meet_before_writing(&mut self, op: IrOp<'c>) {
+        if self.is_taken_again(op) || self.staged {
+            self.barrier();
+        }
+    }
+
     /// The buffer of the threads that share a tile, for an operation: where warpgroups take turns each has its own.
     pub(super) fn scratch(
         &mut self,
