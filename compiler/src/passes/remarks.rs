@@ -6,7 +6,7 @@
 use super::convert_cute_to_gpu::{Vectors, common_vectors};
 use super::ir_utils::{collect_nested, kernels, string_attribute};
 use super::tile::legalize_swizzle::ACCESSES;
-use super::tile::partition::MULTIPLIED_IN;
+use super::tile::partition::{MULTIPLIED_IN, OF_PARTED};
 use super::tile::promises::for_vectors;
 use super::tile::{REASON, UNSHARED};
 use crate::codegen::messages::{Message, Severity, place};
@@ -70,7 +70,9 @@ fn remark(op: IrOp) -> Option<String> {
         (CuteOp::Copy, [Val::TmaAtom(atom), rest @ ..]) => tma_copy(atom, rest),
         (CuteOp::Copy, [Val::BulkCopy(atom), rest @ ..]) => bulk_copy(atom, rest),
         (CuteOp::Copy, [atom, src, dst, pred @ ..]) => {
-            let chosen = copy(atom, (src, operand(1)?), (dst, operand(2)?), pred)?;
+            let of_parted = op.attribute(OF_PARTED).is_ok();
+            let sides = ((src, operand(1)?), (dst, operand(2)?));
+            let chosen = copy(atom, sides, pred, of_parted)?;
             Some(match string_attribute(op, GATHERED_SINCE) {
                 Some(reason) => format!("{chosen}; gathered, not by a tensor map: {reason}"),
                 None => chosen,
@@ -106,11 +108,12 @@ fn buffer(op: IrOp) -> Option<String> {
     ))
 }
 
+/// A copy by an atom; one that only threads make of which the end of a tensor parts a vector.
 fn copy(
     atom: &Val,
-    (src, from): (&Val, IrValue),
-    (dst, to): (&Val, IrValue),
+    ((src, from), (dst, to)): ((&Val, IrValue), (&Val, IrValue)),
     pred: &[Val],
+    of_parted: bool,
 ) -> Option<String> {
     let plan = copy_plan(atom, src, dst, pred).ok()?;
     let [src, dst] = &plan.views;
@@ -124,6 +127,7 @@ fn copy(
     let atom = plan.atom;
     let what = atom.op.instruction().remark(atom.elem);
     let wider = match atom.issuer() {
+        _ if of_parted => ", where the end of the tensor parts a vector".to_owned(),
         Issuer::Thread => wider(
             (src, from),
             (dst, to),

@@ -14,16 +14,31 @@ pub(super) const SECTOR: i64 = 32;
 /// access takes: 16 bytes, or fewer where rows of the view or of the tile, or the offset at which the tile lies,
 /// are no multiples of that, or not known to be.
 pub(super) fn vector_along(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
-    along(access, tile, false)
+    along(access, tile, Known::All)
+}
+
+/// The same where the end of the view may part a vector, of which elements are accessed one by one then (`partition/tail.rs`).
+pub(super) fn vector_with_tail(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+    along(access, tile, Known::AllButExtent)
 }
 
 /// The same where all is promised of the tensor that promises can say (`promises.rs`): what is left is where in it the tile begins, and modes of
 /// extent 1, of whose strides there are none.
 pub(super) fn vector_if_promised(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
-    along(access, tile, true)
+    along(access, tile, Known::Place)
 }
 
-fn along(access: IrOp, tile: &TileType, promised: bool) -> Option<(usize, i64)> {
+/// What counts of what is known of the tensor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    All,
+    /// Not how long its rows are.
+    AllButExtent,
+    /// Only where in it the tile begins.
+    Place,
+}
+
+fn along(access: IrOp, tile: &TileType, known: Known) -> Option<(usize, i64)> {
     let view = tile::Access::of(access)?.view;
     if is_by_map_alone(access) {
         return None;
@@ -35,13 +50,14 @@ fn along(access: IrOp, tile: &TileType, promised: bool) -> Option<(usize, i64)> 
     let strides = (0..layout.rank()).filter(|other| *other != axis);
     let strides = strides.filter_map(|other| {
         let mode = layout.mode(other)?;
-        let counts = !promised || mode.size().is(1);
+        let counts = known != Known::Place || mode.size().is(1);
         counts.then_some(mode.stride().leaves().first()?.div())
     });
     let extent = layout.mode(axis).map_or(1, |mode| mode.size().div());
+    let extent = (known == Known::All).then_some(extent);
     let elements = view.alignment() / elem.bytes();
-    let of_tensor = [extent, elements].into_iter().filter(|_| !promised);
-    let all = strides.chain(of_tensor).chain([
+    let elements = (known != Known::Place).then_some(elements);
+    let all = strides.chain(extent).chain(elements).chain([
         tile.shape[axis],
         WIDEST_ACCESS / elem.bytes(),
         // What lies beside an aligned tile is taken from what a thread loads of that.

@@ -3,7 +3,7 @@
 //! Before: a `tile.load` behind a loop of products, whose place does not depend on it: a bias, a residual, scales. After: the load
 //! stands in front of the loop, which hides how long it takes; its tile waits in registers. It stays where a tensor map brings it (`epilogue_load.rs`), where the kernel writes to memory in
 //! between, where it is a whole tile of warpgroups that take turns, or where the tiles that are live at once would leave a thread too few registers.
-use super::access_width::vector_along;
+use super::access_width::vector_with_tail;
 use super::epilogue_load::EpilogueLoad;
 use super::known_ops::checked_ops;
 use super::pingpong::in_turn;
@@ -91,7 +91,7 @@ fn unpacked_bits(load: IrOp) -> i64 {
         return 0;
     };
     let values = tile.layout.as_ref().map_or(0, TileLayout::values);
-    match vector_along(load, &tile) {
+    match vector_with_tail(load, &tile) {
         Some((_, 1)) => values * (REGISTER_BITS - tile.elem.bits()).max(0),
         _ => 0,
     }

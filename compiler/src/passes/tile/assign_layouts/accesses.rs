@@ -5,7 +5,7 @@ use crate::passes::ir_utils::users;
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::remark;
 use crate::passes::tile::access_width::{
-    SECTOR, bytes_side_by_side, vector_along, vector_if_promised,
+    SECTOR, bytes_side_by_side, vector_along, vector_if_promised, vector_with_tail,
 };
 use crate::passes::tile::gathers::Vectors;
 use crate::passes::tile::partition::is_within_warps;
@@ -16,7 +16,7 @@ use crate::passes::tile::types::{
 };
 use cutec_abi::counted;
 use cutec_dialects::atoms::Red;
-use cutec_dialects::builder::{IrOp, result_of};
+use cutec_dialects::builder::{IrOp, IrValue, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::semantics::AtomicKind;
@@ -64,7 +64,7 @@ impl Reach {
                 (vectors.fast, vectors.atom.src_values())
             }
             false => {
-                let (axis, vector) = vector_along(op, tile)?;
+                let (axis, vector) = of_access(op, tile)?;
                 (axis, at_once(update, tile.elem, vector, target))
             }
         };
@@ -170,7 +170,7 @@ impl<'c> Assignment<'c> {
             return;
         };
         let Some(((axis, vector), (_, widest))) =
-            vector_along(access, &tile).zip(vector_if_promised(access, &tile))
+            of_access(access, &tile).zip(vector_if_promised(access, &tile))
         else {
             return;
         };
@@ -219,6 +219,25 @@ pub(super) fn is_by_warpgroups(op: &IrOp) -> bool {
     mma_of(*op).is_ok_and(|mma| reads_shared_memory(&mma))
 }
 
+/// The axis that is fast in memory, and how many elements along it an access takes: where it updates what is there, no vector may be parted.
+fn of_access(access: IrOp, tile: &TileType) -> Option<(usize, i64)> {
+    match update_of(access) {
+        None => vector_with_tail(access, tile),
+        Some(_) => vector_along(access, tile),
+    }
+}
+
+/// The tile of which an operation updates what lies at the place of each element, one by one.
+pub(super) fn updated_one_by_one<'c>(op: IrOp<'c>, target: &Target) -> Option<IrValue<'c>> {
+    let fetched = tile::Atomic::of(op).map(tile::Atomic::result);
+    fetched.or_else(|| {
+        let scatter = tile::Scatter::of(op).filter(|_| update_of(op).is_some())?;
+        let tile = tile_of(op, scatter.value()).ok()?;
+        let by_vectors = Vectors::scattered(op, target, |axis| tile.shape[axis]).is_some();
+        (!by_vectors).then(|| scatter.value())
+    })
+}
+
 /// How many of so many neighbours an instruction accesses, or updates.
 fn at_once(update: Option<AtomicKind>, elem: Elem, most: i64, target: &Target) -> i64 {
     update.map_or(most, |kind| {
@@ -233,9 +252,19 @@ pub(super) fn accesses_of(operations: &[IrOp], size: i64, target: &Target) -> Ve
     let mut groups = HashSet::new();
     let access = |op: &IrOp| {
         let scatter = || tile::Scatter::of(*op).map(tile::Scatter::value);
+        let of_size = |value| {
+            let tile = tile_of(*op, value).ok();
+            tile.filter(|tile| tile.size() == size)
+        };
+        if let Some(updated) = updated_one_by_one(*op, target) {
+            return Some(TileAccess {
+                elem: of_size(updated)?.elem.bytes(),
+                vector: 1,
+                brings: false,
+            });
+        }
         let access = tile::Access::of(*op).map(|access| access.tile);
-        let tile = tile_of(*op, access.or_else(scatter)?);
-        let tile = tile.ok().filter(|tile| tile.size() == size)?;
+        let tile = of_size(access.or_else(scatter)?)?;
         let Reach { kind, vector, .. } = Reach::of(*op, &tile, target)?;
         let first = Shift::of(*op).is_none_or(|shift| groups.insert(shift.group));
         Some(TileAccess {

@@ -1,5 +1,5 @@
 //! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
-use super::accesses::{Kind, Reach};
+use super::accesses::{Kind, Reach, updated_one_by_one};
 use super::{Assignment, parted_axis, sides_of};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
@@ -86,6 +86,9 @@ impl<'c> Assignment<'c> {
         let gathered = gathered.map(|along| along.unwrap_or((last, 1)));
         let accessed = self.memory(value, tile).or(gathered);
         let (axis, mut vector) = accessed.unwrap_or((all.axis, all.vector));
+        if self.is_updated_one_by_one(value) {
+            vector = 1;
+        }
         let scanned = self.scanned(value);
         if scanned == Some(axis) {
             // Lanes combine once what neighbours are of one, however memory is accessed.
@@ -106,6 +109,16 @@ impl<'c> Assignment<'c> {
             together: together.filter(|together| *together != axis),
             ..all
         }
+    }
+
+    /// Whether each element of the class updates what lies at a place of its own. Neighbours often have places in one sector, and what a warp updates there it
+    /// updates at once where they are of neighbouring threads ("Atomic updates").
+    fn is_updated_one_by_one(&self, value: IrValue<'c>) -> bool {
+        let class = self.classes.class(value);
+        self.operations.iter().any(|op| {
+            updated_one_by_one(*op, &self.target)
+                .is_some_and(|updated| self.classes.class(updated) == class)
+        })
     }
 
     /// How many threads stand along an axis of vectors, at most: along one that is combined as many as share a row of it, where others leave none without a row.

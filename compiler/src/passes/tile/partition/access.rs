@@ -2,6 +2,7 @@
 use super::super::coordinate::Coordinate;
 use super::super::emits::Emits;
 use super::super::types::fast_axis;
+use super::tail::{OF_PARTED, Tail};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{EQUAL, cmpi};
 use crate::passes::ir_utils::{hints_of, present};
@@ -32,6 +33,31 @@ pub(super) struct Part<'c> {
     pub hints: Hints,
     /// What is loaded outside of the bounds, if not zeros.
     pub fill: Option<Attribute<'c>>,
+    /// Whether only threads access it of which the end of the tensor parts a vector.
+    pub is_tail: bool,
+}
+
+impl<'c> Part<'c> {
+    /// As far as there are whole vectors.
+    fn whole(&self, tail: &Tail<'c>) -> Self {
+        let bounds = self
+            .bounds
+            .map(|(coordinates, _)| (coordinates, tail.whole));
+        Part {
+            bounds,
+            registers: self.registers.clone(),
+            ..*self
+        }
+    }
+
+    /// As threads access it of which a vector is parted.
+    fn parted(&self) -> Self {
+        Part {
+            is_tail: true,
+            registers: self.registers.clone(),
+            ..*self
+        }
+    }
 }
 
 /// What a copy does.
@@ -107,14 +133,24 @@ impl<'c> Partition<'c> {
         if let Some(loaded) = self.overlapping(op, to)? {
             return Ok(loaded);
         }
-        let fragment = self.fragment(to)?;
         let part = Part {
             hints: hints_of(op),
             fill: access.fill(),
             ..self.global(view, &at, to)?
         };
-        self.copy(&part, fragment, to, Way::Load)?;
-        self.load_vec(fragment, to)
+        let load = |this: &mut Self, part: &Part<'c>, fragment| {
+            this.copy(part, fragment, to, Way::Load)?;
+            this.load_vec(fragment, to)
+        };
+        let fragment = self.fragment(to)?;
+        let Some(tail) = self.tail(op, &at, to)? else {
+            return load(self, &part, fragment);
+        };
+        let loaded = load(self, &part.whole(&tail), fragment)?;
+        let one_by_one = self.fragment(to)?;
+        self.instead_if(tail.parted, loaded, |this| {
+            load(this, &part.parted(), one_by_one)
+        })
     }
 
     pub(super) fn store(&mut self, op: IrOp<'c>) -> Result<(), SemError> {
@@ -127,7 +163,16 @@ impl<'c> Partition<'c> {
             hints: hints_of(op),
             ..self.global(view, &at, &from)?
         };
-        self.once(&from, |this| this.copy(&part, fragment, &from, Way::Store))
+        let tail = self.tail(op, &at, &from)?;
+        self.once(&from, |this| {
+            let Some(tail) = tail else {
+                return this.copy(&part, fragment, &from, Way::Store);
+            };
+            this.copy(&part.whole(&tail), fragment, &from, Way::Store)?;
+            this.only_if(tail.parted, |this| {
+                this.copy(&part.parted(), fragment, &from, Way::Store)
+            })
+        })
     }
 
     /// A store that combines what is there with each value: by instructions, or where there is none by a loop for each.
@@ -242,6 +287,7 @@ impl<'c> Partition<'c> {
             registers,
             hints: Hints::NONE,
             fill: None,
+            is_tail: false,
         })
     }
 
@@ -329,6 +375,9 @@ impl<'c> Partition<'c> {
             operands.push(self.cute(CuteOp::Composition, &[coordinates, in_vectors], &plain)?);
             operands.push(shape);
             attrs.extend(part.fill.map(|fill| ("fill", fill)));
+        }
+        if part.is_tail {
+            attrs.push((OF_PARTED, self.ir.unit()));
         }
         self.ir.op(CuteOp::Copy, &operands, &attrs, &[]);
         Ok(())

@@ -103,7 +103,7 @@ impl<'c> Partition<'c> {
     ///
     /// Counted in tiles it is compared with what is left of the view. From an offset on, which may be
     /// negative, it is compared with the extent, as an unsigned number: so both sides are asked for at once.
-    fn edge(
+    pub(super) fn edge(
         &mut self,
         view: IrValue<'c>,
         at: &Coordinate<'c>,

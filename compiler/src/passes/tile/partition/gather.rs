@@ -114,6 +114,7 @@ impl<'c> Partition<'c> {
                 registers: Layout::contiguous(count),
                 hints: Hints::NONE,
                 fill: None,
+                is_tail: false,
             };
             let piece = self.piece(pieces, number)?;
             self.copy_values(&part, piece, (to.tile.elem, count), Way::Load)?;

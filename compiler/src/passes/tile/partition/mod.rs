@@ -31,6 +31,7 @@ mod shifted;
 mod shuffle;
 mod staged;
 mod summands;
+mod tail;
 mod turned;
 mod update;
 mod vectors;
@@ -72,6 +73,7 @@ use without_rounds::Zeros;
 pub(in crate::passes::tile) use across_bytes::ACROSS;
 pub(in crate::passes) use precision::MULTIPLIED_IN;
 pub(super) use scratch::Scratch;
+pub(in crate::passes) use tail::OF_PARTED;
 pub(super) use warpgroup::FIRST_BARRIER;
 pub(super) use warpgroup::is_for_descriptors;
 

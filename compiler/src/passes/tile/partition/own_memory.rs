@@ -63,6 +63,7 @@ impl<'c> Partition<'c> {
                 registers: Layout::contiguous(to.values() / count),
                 hints: Hints::NONE,
                 fill: None,
+                is_tail: false,
             },
             own: held,
             elem: to.tile.elem,
@@ -183,6 +184,7 @@ impl<'c> Partition<'c> {
             registers: Layout::contiguous(parts.values),
             hints: parts.of.hints,
             fill: None,
+            is_tail: false,
         };
         let own = self.part(parts, parts.own, number)?;
         self.copy_values(&of, own, (parts.elem, parts.values), way)
