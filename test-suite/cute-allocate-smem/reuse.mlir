@@ -232,3 +232,54 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!a = !cute.memref<f32, smem, align<16>, "16384:1">
+
+gpu.module @kernels {
+  // One barrier makes room for all that is used behind it.
+  // CHECK-LABEL: gpu.func @one_for_all
+  // CHECK-SAME: cute.smem_bytes = 131072
+  // CHECK: nvvm.barrier0
+  // CHECK-NEXT: cute.memref.store
+  // CHECK-NOT: nvvm.barrier0
+  // CHECK: gpu.return
+  gpu.func @one_for_all() kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %c = cute.memref.alloc_smem() : () -> !a
+    %d = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    %y = cute.memref.load(%b, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    cute.memref.store(%x, %a, %i) : f32, !a, !cute.int_tuple<"0">
+    cute.memref.store(%x, %c, %i) : f32, !a, !cute.int_tuple<"0">
+    cute.memref.store(%y, %d, %i) : f32, !a, !cute.int_tuple<"0">
+    %z = cute.memref.load(%c, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    gpu.return
+  }
+
+  // But not for what is read behind it.
+  // CHECK-LABEL: gpu.func @not_for_all
+  // CHECK-SAME: cute.smem_bytes = 131072
+  // CHECK: nvvm.barrier0
+  // CHECK-NEXT: cute.memref.store
+  // CHECK-NEXT: cute.memref.load
+  // CHECK-NEXT: nvvm.barrier0
+  // CHECK-NEXT: cute.memref.store
+  gpu.func @not_for_all() kernel {
+    %a = cute.memref.alloc_smem() : () -> !a
+    %b = cute.memref.alloc_smem() : () -> !a
+    %c = cute.memref.alloc_smem() : () -> !a
+    %d = cute.memref.alloc_smem() : () -> !a
+    %i = cute.static : !cute.int_tuple<"0">
+    %y = cute.memref.load(%b, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    %x = cute.memref.load(%a, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    cute.memref.store(%x, %c, %i) : f32, !a, !cute.int_tuple<"0">
+    %z = cute.memref.load(%b, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    cute.memref.store(%z, %d, %i) : f32, !a, !cute.int_tuple<"0">
+    %w = cute.memref.load(%c, %i) : (!a, !cute.int_tuple<"0">) -> f32
+    gpu.return
+  }
+}

@@ -168,6 +168,19 @@ impl<'c> KernelOrder<'c> {
         Some(Some(*there))
     }
 
+    /// Tells of a buffer that all threads meet ahead of an operation of the body.
+    pub fn meet_ahead(&self, op: IrOp<'c>, release: &mut Release) {
+        let Some(ahead) = self.number(op).and_then(|number| number.checked_sub(1)) else {
+            return;
+        };
+        if release
+            .complete
+            .is_some_and(|complete| complete <= ahead + 1)
+        {
+            release.met = Some(release.met.map_or(ahead, |met| met.min(ahead)));
+        }
+    }
+
     /// Whether what an operation begins is in a group, and waited for, before the operation of the body ends in which it stands.
     fn waits_inside(&self, op: IrOp<'c>, by: Mechanism) -> bool {
         let around = std::iter::successors(Some(op), |op| parent(*op));

@@ -176,7 +176,7 @@ fn buffer<'c>(op: IrOp<'c>, kernel: &KernelOrder<'c>) -> Result<Buffer<'c>, Stri
 fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -> Placement<'c> {
     let mut placed = Placement::default();
     let mut with_barrier = HashSet::new();
-    let released: Vec<Option<Release>> = buffers
+    let mut released: Vec<Option<Release>> = buffers
         .iter()
         .map(|buffer| kernel.release(&buffer.life))
         .collect();
@@ -214,6 +214,7 @@ fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -
         placed.offsets.push(start);
         placed.end = placed.end.max(start + buffer.bytes);
         // What shares its memory needs the barrier that was promised.
+        let mut promised = Vec::new();
         for other in &open {
             let begin = placed.offsets[*other];
             let shares = start < begin + buffers[*other].bytes && begin < start + buffer.bytes;
@@ -221,9 +222,16 @@ fn placement<'c>(buffers: &[Buffer<'c>], kernel: &KernelOrder<'c>, meet: bool) -
                 && let Some(Some(op)) = apart(*other)
                 && with_barrier.insert(operation_key(op))
             {
-                placed.barriers.push(op);
+                promised.push(op);
             }
         }
+        // It is one for all that is used up by then.
+        for op in &promised {
+            for release in released.iter_mut().flatten() {
+                kernel.meet_ahead(*op, release);
+            }
+        }
+        placed.barriers.extend(promised);
         open.push(index);
     }
     placed

@@ -29,6 +29,7 @@ mod scratch;
 mod shared_updates;
 mod shifted;
 mod shuffle;
+mod sources;
 mod staged;
 mod summands;
 mod tail;
@@ -66,6 +67,7 @@ use layout_conversion::Conversion;
 use melior::Context;
 use melior::ir::{BlockLike, OperationRef, Type, ValueLike, operation::OperationLike};
 use shifted::Overlap;
+use sources::Sources;
 use std::collections::{HashMap, HashSet};
 use warpgroup::Accumulator;
 use without_rounds::Zeros;
@@ -173,10 +175,7 @@ struct Partition<'c> {
     counted: HashMap<usize, Counted<'c>>,
     /// Loads that took the place of what was taken, part by part.
     begun: HashSet<usize>,
-    /// What tiles are gathered from, by the operation.
-    sources: HashMap<usize, gather::Source>,
-    /// The tile that was written last to be gathered from.
-    gathered: Option<gather::Gathered<'c>>,
+    sources: Sources<'c>,
 }
 
 /// Registers that a thread of a kernel of `wgmma` has beside the tiles which it holds.
@@ -209,11 +208,7 @@ fn function_of<'c>(
     let threads = function_block_size(function).unwrap_or(1);
     let scatters = operations.iter().any(|op| TileOp::Scatter.is(*op));
     let exchanged = scatters.then(|| Scratch::bytes_of(&operations, (threads, 1)));
-    let mut sources = HashMap::new();
-    for op in operations.iter().filter(|op| TileOp::Gather.is(**op)) {
-        let source = gather::Source::of(*op).map_err(|error| (*op, of_semantics(&error)))?;
-        sources.insert(operation_key(*op), source);
-    }
+    let sources = Sources::of(&operations).map_err(|(op, error)| (op, of_semantics(&error)))?;
     let mut partition = Partition {
         target: *target,
         ir: OpBuilder::new(context, Insertion::Before(entry)),
@@ -245,7 +240,6 @@ fn function_of<'c>(
         counted: HashMap::new(),
         begun: HashSet::new(),
         sources,
-        gathered: None,
     };
     if pingpong::in_turn(function) > 1 {
         partition.turn = Some(partition.number_of_warpgroup());

@@ -2,10 +2,10 @@
 //!
 //! In loops and in kernels with roles those alike of all operations are one. Each kind sees to it by a barrier that the next may write: a conversion, a gather
 //! and an update have one in front of what they write, the others behind what they read.
-use super::gather::Source;
 use super::layout_conversion::{self, Conversion};
 use super::print::Window;
 use super::reduce::Holders;
+use super::sources::Sources;
 use super::{Partition, Spread, combine, fetch};
 use crate::passes::control_flow::in_loop;
 use crate::passes::tile::pingpong;
@@ -58,6 +58,11 @@ impl Scratch {
         Scratch { number, ..self }
     }
 
+    /// Whether it is one of several of which each has a number.
+    pub(super) fn is_like(&self, other: &Scratch) -> bool {
+        self.clone().numbered(other.number) == *other
+    }
+
     /// How many numbers it has room for, and the bytes of each.
     pub(super) fn numbers(&self) -> Option<(i64, i64)> {
         let size = storage(&self.layout).ok()?.as_static()?;
@@ -70,9 +75,12 @@ impl Scratch {
         operations: &[IrOp],
         (threads, warpgroups): (i64, i64),
     ) -> i64 {
+        let sources = Sources::of(operations).unwrap_or_default();
         let mut all: Vec<Scratch> = Vec::new();
         for op in operations.iter().copied() {
-            for buffer in of_operation(op, threads).unwrap_or_default() {
+            let gathered = sources.scratch(op).into_iter().cloned();
+            let own = of_operation(op, threads).unwrap_or_default();
+            for buffer in own.into_iter().chain(gathered) {
                 if !all.contains(&buffer) {
                     all.push(buffer);
                 }
@@ -90,6 +98,7 @@ fn rounded(elem: Elem, layout: &AnyLayout, align: i64) -> Option<i64> {
     Some((elem.bytes_of(size) + align - 1) / align * align)
 }
 
+/// Those of an operation, but for what it gathers from.
 fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     let inputs: Vec<Spread> = operands_of(op).filter_map(spread_of).collect();
     let result = (op.result_count() > 0).then(|| spread_of(result_of(op, 0)));
@@ -99,7 +108,6 @@ fn of_operation(op: IrOp, threads: i64) -> Result<Vec<Scratch>, SemError> {
     let axis = |axis: Option<Attribute>| axis.and_then(integer_value).unwrap_or(0) as usize;
     Ok(match (kind, result.flatten()) {
         (TileOp::ConvertLayout, Some(to)) => of_conversion(&from.as_carried(), &to.as_carried())?,
-        (TileOp::Gather, Some(_)) => vec![Source::of(op)?.scratch],
         (TileOp::Atomic, Some(to)) => {
             let told = fetch::scratch(&to)?;
             told.map(|(scratch, _)| scratch).into_iter().collect()
