@@ -8,6 +8,7 @@
 //! Where no warps are there for that alone, all threads of a block copy such vectors ([`Vectors`]), each those of its elements; what goes to no product
 //! they read into registers. What is gathered from a tile they read as vectors from shared memory (`of_tile.rs`).
 mod along;
+mod known;
 mod of_tile;
 mod places;
 mod vector;
@@ -30,6 +31,8 @@ use cutec_dialects::types::Vars;
 use cutec_dialects::value::Val;
 use cutec_layout::{Int, Tree};
 use melior::ir::{ValueLike, operation::OperationLike};
+
+pub use known::KnownNumbers;
 pub(super) use of_tile::axes_followed;
 pub(super) use places::{Axis, Place, Places, before};
 pub(super) use vector::Vector;

@@ -7,7 +7,7 @@
 use super::access::Way;
 use super::layout_conversion::{self, Conversion, Exchange, Part, Piece};
 use super::scratch::{Scratch, Through};
-use super::shuffle::INDEXED;
+use super::shuffle::{BUTTERFLY, INDEXED};
 use super::{Partition, Spread};
 use crate::passes::cmpi::{NOT_EQUAL, cmpi};
 use cutec_dialects::builder::{IrOp, IrValue};
@@ -43,11 +43,7 @@ impl<'c> Partition<'c> {
         to: &Spread,
     ) -> Result<IrValue<'c>, SemError> {
         match layout_conversion::conversion(from, to)? {
-            Conversion::Registers(order) => {
-                let elements = self.elements(vector, from);
-                let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();
-                Ok(self.gather(&renamed, self.ir.number_type(to.tile.elem)))
-            }
+            Conversion::Registers(order) => Ok(self.renamed(vector, from, &order)),
             Conversion::Lanes(exchange) => Ok(self.through_lanes(vector, from, &exchange)),
             Conversion::Parts(parts) => self.in_parts(op, vector, from, &parts),
             Conversion::Memory { layout, of_warps } => {
@@ -72,6 +68,18 @@ impl<'c> Partition<'c> {
                 self.load_vec(fragment, to)
             }
         }
+    }
+
+    /// Values of a thread in another order.
+    pub(super) fn renamed(
+        &self,
+        vector: IrValue<'c>,
+        from: &Spread,
+        order: &[usize],
+    ) -> IrValue<'c> {
+        let elements = self.elements(vector, from);
+        let renamed: Vec<IrValue<'c>> = order.iter().map(|at| elements[*at]).collect();
+        self.gather(&renamed, self.ir.number_type(from.tile.elem))
     }
 
     fn in_parts(
@@ -102,7 +110,7 @@ impl<'c> Partition<'c> {
     }
 
     /// Each word of a thread from the lane that has it.
-    fn through_lanes(
+    pub(super) fn through_lanes(
         &mut self,
         vector: IrValue<'c>,
         from: &Spread,
@@ -111,9 +119,10 @@ impl<'c> Partition<'c> {
         let (word, elem) = (self.ir.ty("i32"), from.tile.elem);
         let elements = self.elements(vector, from);
         let thread = self.thread();
-        // The lane to ask: bits of the own lane, moved.
+        // The lane to ask: bits of the own lane, moved. Where all stay it is the number of the own one, some of its bits inverted.
+        let stay = exchange.all_bits_stay();
         let mut lane = self.ir.constant(0, "i32");
-        for run in &exchange.bits {
+        for run in exchange.bits.iter().filter(|_| !stay) {
             let (first, mask) = (
                 self.ir.constant(run.first, "i32"),
                 self.ir.constant((1 << run.count) - 1, "i32"),
@@ -128,14 +137,39 @@ impl<'c> Partition<'c> {
         let own = self.ir.number_type(elem);
         let one = self.ir.vector_type(1, word);
         let packed = self.ir.vector_type(width as i64, own);
+        // Which lane is asked for a piece, and how; `None` for the own one.
+        let asked_for = |this: &Self, piece: &Piece| {
+            let beside = this.ir.constant(piece.lane, "i32");
+            let lane = match stay {
+                true if piece.lane == 0 => return None,
+                true => (BUTTERFLY, beside),
+                false => {
+                    let lane = (this.ir).value(ArithOp::Xori, &[lane, beside], &[], word);
+                    (INDEXED, lane)
+                }
+            };
+            Some(lane)
+        };
+        if exchange.words_of_piece > 1 {
+            let ask = |piece: &Piece| {
+                let number = elements[piece.values[0]];
+                match asked_for(self, piece) {
+                    Some((kind, lane)) => self.shuffled_by(kind, number, elem, lane),
+                    None => number,
+                }
+            };
+            let asked: Vec<IrValue<'c>> = exchange.words.iter().flatten().map(ask).collect();
+            return self.gather(&asked, own);
+        }
         let ask = |this: &mut Self, piece: &Piece| {
             let values: Vec<IrValue<'c>> = piece.values.iter().map(|at| elements[*at]).collect();
             let values = this.gather(&values, own);
             let values = this.ir.value(VectorOp::Bitcast, &[values], &[], one);
             let values = this.first_of(values, word);
-            let beside = this.ir.constant(piece.lane, "i32");
-            let source = this.ir.value(ArithOp::Xori, &[lane, beside], &[], word);
-            this.shuffle(INDEXED, values, source)
+            match asked_for(this, piece) {
+                Some((kind, lane)) => this.shuffle(kind, values, lane),
+                None => values,
+            }
         };
         let upper = exchange.upper.map(|bit| {
             let bit = self.ir.constant(1 << bit, "i32");

@@ -23,6 +23,20 @@ impl<'c> Partition<'c> {
     /// The elements of a tile at coordinates: the whole tile is written to shared memory, and each thread reads what it is
     /// to have, neighbours at once.
     pub(super) fn gathered(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
+        let read = match self.exchanged(op)? {
+            Some(exchanged) => exchanged,
+            None => self.read_from_buffer(op, to)?,
+        };
+        Ok(match to.tile.elem {
+            Elem::I1 => {
+                let ty = to.vector(&self.ir);
+                self.ir.value(ArithOp::Trunci, &[read], &[], ty)
+            }
+            _ => read,
+        })
+    }
+
+    fn read_from_buffer(&mut self, op: IrOp<'c>, to: &Spread) -> Result<IrValue<'c>, SemError> {
         self.within_a_block("`gather` of a tile")?;
         let (_, from) = self.of(op, 0)?;
         let mut at = Vec::new();
@@ -33,22 +47,17 @@ impl<'c> Partition<'c> {
         let (buffer, fast) = self.gathered_from(op)?;
         let (carried, shape) = (to.as_carried(), &from.tile.shape);
         let vectors = self.vectors(op, &carried)?;
-        let read = match vectors.filter(|(of, _)| of.axis_within() == Some(fast)) {
-            Some((of, lanes)) => {
-                let mut neighbours = vec![1; shape.len()];
-                neighbours[fast] = of.atom.src_values();
-                let from = (buffer, shape.as_slice());
-                self.read_in_vectors(from, (&at, &lanes), &neighbours, &carried)?
-            }
-            None => self.read_one_by_one((buffer, shape), &at, &carried),
-        };
-        Ok(match from.tile.elem {
-            Elem::I1 => {
-                let ty = to.vector(&self.ir);
-                self.ir.value(ArithOp::Trunci, &[read], &[], ty)
-            }
-            _ => read,
-        })
+        Ok(
+            match vectors.filter(|(of, _)| of.axis_within() == Some(fast)) {
+                Some((of, lanes)) => {
+                    let mut neighbours = vec![1; shape.len()];
+                    neighbours[fast] = of.atom.src_values();
+                    let from = (buffer, shape.as_slice());
+                    self.read_in_vectors(from, (&at, &lanes), &neighbours, &carried)?
+                }
+                None => self.read_one_by_one((buffer, shape), &at, &carried),
+            },
+        )
     }
 
     /// The elements of a tile in a buffer at coordinates, for each axis those of all values.

@@ -63,12 +63,29 @@ pub(super) struct Held {
 pub(super) struct Exchange {
     /// Values in a register.
     pub width: usize,
+    /// Words of what a lane asks another one for: two of a number of 64 bits.
+    pub words_of_piece: usize,
     /// Bits of a lane's number that go into the number of the lane that it asks.
     pub bits: Vec<Run>,
     /// The bit of a lane's number with which it takes the upper halves of what it asks for, where it takes halves.
     pub upper: Option<usize>,
     /// For each register wanted, what it is put together of: a whole, or two halves.
     pub words: Vec<Vec<Piece>>,
+}
+
+impl Exchange {
+    /// Whether it takes less time than so many accesses to shared memory with a barrier in between.
+    fn is_worth(&self, accesses: usize) -> bool {
+        let pieces: usize = self.words.iter().map(Vec::len).sum();
+        pieces * self.words_of_piece <= accesses + BARRIER
+    }
+
+    /// Whether each bit of a lane's number is one of the lane that it asks, or its inverse.
+    pub(super) fn all_bits_stay(&self) -> bool {
+        let stays = |run: &Run| run.weight == 1 << run.first;
+        self.bits.iter().all(stays)
+            && self.bits.iter().map(|run| run.count).sum::<i64>() == WARP_BITS as i64
+    }
 }
 
 /// What a lane asks another one for.
@@ -101,9 +118,7 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
     }
     let fast = fast_axis(from, to)?;
     let accesses = instructions(from, fast)? + instructions(to, fast)?;
-    if let Some(exchange) = lanes(from, &given, &wanted)
-        && exchange.words.iter().map(Vec::len).sum::<usize>() <= accesses + BARRIER
-    {
+    if let Some(exchange) = lanes(from, &given, &wanted).filter(|lanes| lanes.is_worth(accesses)) {
         return Ok(Conversion::Lanes(exchange));
     }
     let bytes = from.tile.elem.bytes_of(from.tile.size());
@@ -117,6 +132,32 @@ pub(super) fn conversion(from: &Spread, to: &Spread) -> Result<Conversion, SemEr
         layout: buffer(&accesses, fast)?.layout,
         of_warps: within_warps(from, &given, &wanted)?,
     })
+}
+
+/// How threads get elements of a tile that lie elsewhere in it, for each element of another one the place that it is taken from, where no shared memory is needed: each
+/// thread has what it wants, or its warp, as of places whose bits are moved or inverted, by fewer shuffles than that takes accesses to it.
+pub(super) fn exchange(
+    (from, to): (&Spread, &Spread),
+    taken_from: &[i64],
+    accesses: usize,
+) -> Result<Option<Conversion>, SemError> {
+    let (mut given, mut wanted) = (places(from)?, places(to)?);
+    let threads = given.len().min(wanted.len());
+    for places in [&mut given, &mut wanted] {
+        places.truncate((threads - threads % WARP).max(1));
+    }
+    for place in wanted.iter_mut().flatten() {
+        let taken = usize::try_from(*place).ok();
+        let Some(taken) = taken.and_then(|place| taken_from.get(place)) else {
+            return Ok(None);
+        };
+        *place = *taken;
+    }
+    if let Some(order) = registers(&given, &wanted) {
+        return Ok(Some(Conversion::Registers(order)));
+    }
+    let lanes = lanes(from, &given, &wanted).filter(|lanes| lanes.is_worth(accesses));
+    Ok(lanes.map(Conversion::Lanes))
 }
 
 /// Parts behind one another along an axis, the fewest that are small enough; `None` where no axis has such that all threads have something of each.
@@ -235,9 +276,11 @@ fn numbered(places: &[i64]) -> impl Fn(i64) -> Option<usize> {
 /// What lanes ask of each other, where the register asked for is the same for all lanes, and the lane a
 /// linear function of the own.
 fn lanes(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Option<Exchange> {
-    let bits = from.tile.elem.bits();
-    let width = usize::try_from(WORD_BITS / bits).ok()?;
-    let whole = (1..=4).contains(&width) && wanted[0].len().is_multiple_of(width);
+    // One of 64 bits goes as two words.
+    let width = usize::try_from(WORD_BITS / from.tile.elem.bits())
+        .ok()?
+        .max(1);
+    let whole = width <= 4 && wanted[0].len().is_multiple_of(width);
     if !whole || given.len() != wanted.len() || !given.len().is_multiple_of(WARP) {
         return None;
     }
@@ -252,7 +295,15 @@ fn lanes(from: &Spread, given: &[Vec<i64>], wanted: &[Vec<i64>]) -> Option<Excha
                 _ => found = Some(exchange),
             }
         }
-        found
+        let words_of_piece = if from.tile.elem.bits() > WORD_BITS {
+            2
+        } else {
+            1
+        };
+        found.map(|found| Exchange {
+            words_of_piece,
+            ..found
+        })
     })
 }
 
@@ -335,6 +386,7 @@ fn exchange_of(
     let lanes: Vec<usize> = columns.iter().map(|(_, lane)| *lane).collect();
     Some(Exchange {
         width,
+        words_of_piece: 1,
         bits: runs(&lanes),
         upper,
         words: found.chunks(pieces).map(<[Piece]>::to_vec).collect(),
@@ -385,7 +437,7 @@ fn neighbours(spread: &Spread, fast: usize) -> Result<i64, SemError> {
 }
 
 /// Accesses of a thread to a buffer whose elements are neighbours along an axis.
-fn instructions(spread: &Spread, fast: usize) -> Result<usize, SemError> {
+pub(super) fn instructions(spread: &Spread, fast: usize) -> Result<usize, SemError> {
     let count = spread.layout.values() / neighbours(spread, fast)?;
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }

@@ -1,18 +1,19 @@
 //! The buffers that `tile.gather` takes elements from. Tiles of one block of the program that are there ahead of the first gather of one of them are all written
 //! ahead of it, each to a buffer of its own: one barrier is for all.
 use super::access::Way;
-use super::layout_conversion::{Reader, buffer_of_elements};
+use super::layout_conversion::{self, Conversion, Reader, buffer_of_elements};
 use super::scratch::{Scratch, Through, spread_of};
 use super::vectors::said;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{block_of, defining_op, uses};
-use crate::passes::tile::gathers::axes_followed;
+use crate::passes::tile::gathers::{KnownNumbers, axes_followed};
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operation_key, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, TileOp, tile};
 use cutec_dialects::semantics::SemError;
 use cutec_dialects::tile::{Mode, TileLayout};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Bytes of shared memory that tiles take at most so that they are written together: each that waits there for its gather may cost room for another block.
 const TOGETHER_BYTES: i64 = 32 << 10;
@@ -25,6 +26,8 @@ pub(super) struct Sources<'c> {
     of: HashMap<usize, (usize, usize)>,
     /// The buffers of each group that is written.
     buffers: HashMap<usize, Vec<IrValue<'c>>>,
+    /// How threads get elements from each other without a buffer, by the operation.
+    exchanges: HashMap<usize, Rc<Conversion>>,
 }
 
 /// Tiles that are written together.
@@ -71,11 +74,17 @@ impl<'c> Sources<'c> {
         }
         let numbers = operations.iter().map(|op| operation_key(*op)).zip(0..);
         let numbers: HashMap<usize, usize> = numbers.collect();
+        let mut known = KnownNumbers::default();
         for (first, op) in operations.iter().copied().enumerate() {
             let Some(gather) = tile::Gather::of(op) else {
                 continue;
             };
-            let source = Source::of(gather).map_err(|error| (op, error))?;
+            let failed = |error| (op, error);
+            let source = Source::of(gather).map_err(failed)?;
+            if let Some(exchange) = source.exchange(gather, &mut known).map_err(failed)? {
+                (found.exchanges).insert(operation_key(op), Rc::new(exchange));
+                continue;
+            }
             let made = defining_op(source.tile).map(operation_key);
             let made = made.and_then(|made| numbers.get(&made)).copied();
             let block = block_of(op);
@@ -104,6 +113,34 @@ impl<'c> Sources<'c> {
 }
 
 impl<'c> Partition<'c> {
+    /// What an operation gathers, where threads have it or their warps.
+    pub(super) fn exchanged(&mut self, op: IrOp<'c>) -> Result<Option<IrValue<'c>>, SemError> {
+        let exchange = self.sources.exchanges.get(&operation_key(op)).cloned();
+        let Some(exchange) = exchange else {
+            return Ok(None);
+        };
+        let (vector, from) = self.of(op, 0)?;
+        let (vector, carried) = self.as_carried(vector, &from);
+        let exchanged = match &*exchange {
+            Conversion::Registers(order) => self.renamed(vector, &carried, order),
+            Conversion::Lanes(exchange) => self.through_lanes(vector, &carried, exchange),
+            Conversion::Memory { .. } | Conversion::Parts(_) => return Ok(None),
+        };
+        Ok(Some(exchanged))
+    }
+
+    /// A tile as lanes and shared memory take it.
+    fn as_carried(&self, vector: IrValue<'c>, from: &Spread) -> (IrValue<'c>, Spread) {
+        let bytes = from.as_carried();
+        match from.tile.elem {
+            Elem::I1 => {
+                let ty = bytes.vector(&self.ir);
+                (self.ir.value(ArithOp::Extui, &[vector], &[], ty), bytes)
+            }
+            _ => (vector, from.clone()),
+        }
+    }
+
     /// A buffer with the tile that an operation gathers from, and the axis along which its elements are neighbours there.
     pub(super) fn gathered_from(&mut self, op: IrOp<'c>) -> Result<(IrValue<'c>, usize), SemError> {
         let missing = || SemError::Illegal("expects a tile that is gathered from".into());
@@ -133,14 +170,7 @@ impl<'c> Partition<'c> {
         self.meet_before_writing(op);
         for (source, buffer) in tiles.iter().zip(&buffers) {
             let (vector, from) = self.of(source.gather, 0)?;
-            let (vector, from) = match from.tile.elem {
-                Elem::I1 => {
-                    let bytes = from.as_carried();
-                    let ty = bytes.vector(&self.ir);
-                    (self.ir.value(ArithOp::Extui, &[vector], &[], ty), bytes)
-                }
-                _ => (vector, from),
-            };
+            let (vector, from) = self.as_carried(vector, &from);
             let fragment = self.fragment(&from)?;
             self.store_vec(vector, fragment);
             let part = self.partition(*buffer, None, source.fast, &from)?;
@@ -186,6 +216,24 @@ impl<'c> Source<'c> {
             scratch,
             fast,
         })
+    }
+
+    /// How threads get what an operation gathers without the buffer, if its places are known and each warp has what it gathers.
+    fn exchange(
+        &self,
+        gather: tile::Gather<'c>,
+        known: &mut KnownNumbers,
+    ) -> Result<Option<Conversion>, SemError> {
+        let sides = spread_of(gather.input()).zip(spread_of(gather.result()));
+        let (Some((from, to)), Some(places)) = (sides, known.places(gather)) else {
+            return Ok(None);
+        };
+        let (from, to) = (from.as_carried(), to.as_carried());
+        let vectors = said(gather.op(), &to).filter(|of| of.axis_within() == Some(self.fast));
+        let at_once = vectors.map_or(1, |vectors| vectors.atom.src_values());
+        let reads = usize::try_from(to.values() / at_once).unwrap_or(usize::MAX);
+        let accesses = layout_conversion::instructions(&from, self.fast)? + reads;
+        layout_conversion::exchange((&from, &to), &places, accesses)
     }
 
     /// The same through a further buffer of those alike.
