@@ -13,7 +13,6 @@ use crate::passes::warn;
 use cutec_dialects::builder::{
     IrOp, IrValue, integer_value, operands_of, operation_key, result_of,
 };
-use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::cost_model::{ReducedRow, threads_of_row};
@@ -120,27 +119,17 @@ impl<'c> Assignment<'c> {
 
     /// The axis along which tiles of a class are scanned: a thread combines what lies together by itself, and only the whole of it with others.
     fn scanned(&self, value: IrValue<'c>) -> Option<usize> {
-        let class = self.classes.class(value)?;
-        let mut operations = self.operations.iter();
-        let scan = operations.find(|op| {
-            TileOp::Scan.is(**op) && self.classes.class(result_of(**op, 0)) == Some(class)
-        });
-        let scan = tile::Combining::of(*scan?)?;
-        Some(scan.axis().and_then(integer_value)? as usize)
+        self.scanned.get(&self.classes.class(value)?).copied()
     }
 
     /// The axis along which the most tiles lie beside one that is loaded, but for the one that is fast: a thread loads neighbours along it once for all of them.
     pub(super) fn shifted(&self, value: IrValue<'c>, fast: usize) -> Option<usize> {
         let accesses = self.accesses.get(&self.classes.class(value)?)?;
         let group = accesses.iter().find_map(|op| Shift::of(*op))?.group;
-        let shifts: Vec<Shift> = self
-            .operations
-            .iter()
-            .filter_map(|op| Shift::of(*op).filter(|shift| shift.group == group))
-            .collect();
-        let rank = shifts.first()?.offsets.len();
+        let shifts = self.shifts.get(&group)?;
+        let rank = shifts.first()?.len();
         let places = |axis: &usize| {
-            let along = shifts.iter().map(|shift| shift.offsets[*axis]);
+            let along = shifts.iter().map(|offsets| offsets[*axis]);
             along.collect::<HashSet<_>>().len()
         };
         let axes = (0..rank).filter(|axis| *axis != fast && places(axis) > 1);
@@ -344,12 +333,11 @@ impl<'c> Assignment<'c> {
     /// Whether maps of the class go to memory, and along which axis how many elements are copied at once where they are
     /// gathered for products. Others are gathered one by one: neighbours in memory are of neighbouring threads.
     fn gathered(&self, value: IrValue<'c>) -> Option<Option<(usize, i64)>> {
-        let class = self.classes.class(value);
-        let maps = self.operations.iter().copied();
-        let maps = maps.filter(|op| TileOp::Map.is(*op) && !has_no_effect(*op));
-        let of_class = maps.filter(|map| self.classes.class(result_of(*map, 0)) == class);
+        let maps = self.classes.class(value);
+        let maps = maps.and_then(|class| self.gathering.get(&class));
+        let maps = maps.into_iter().flatten();
         let mut found: Vec<Option<(usize, i64)>> =
-            of_class.map(|map| self.copied_at_once(map)).collect();
+            maps.map(|map| self.copied_at_once(*map)).collect();
         found.dedup();
         match found[..] {
             [] => None,
