@@ -236,7 +236,7 @@ const HERE: &[(&str, &str)] = &[
         "`import \"std/math.cute\";` has `inf`, which is `1.0 / 0.0`",
     ),
     (
-        "nan NAN NaN",
+        "NAN NaN",
         "`import \"std/math.cute\";` has `nan`, which is `0.0 / 0.0`",
     ),
     (
