@@ -77,6 +77,7 @@ mod cancel;
 pub mod cuda;
 pub mod device;
 mod device_error;
+pub mod ending;
 #[cfg(feature = "simulator")]
 pub mod host;
 pub mod launch;

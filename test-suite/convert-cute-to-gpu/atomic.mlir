@@ -55,7 +55,7 @@ gpu.module @m {
 
 //--- invalid.mlir
 func.func @kind(%t: !cute.memref<f32, gmem, align<4>, "8:1">, %i: i32, %x: f32) {
-  // ERR: expects `kind` as one of add, min, max, and, or, xor, exchange, cas, but got "subtract"
+  // ERR: expects `kind` as one of add, min, max, and, or, xor, exchange, cas, load, acquire, store, release, but got "subtract"
   %0 = cute.memref.atomic(%t, %i, %x) {kind = "subtract"} : (!cute.memref<f32, gmem, align<4>, "8:1">, i32, f32) -> f32
   return
 }

@@ -505,7 +505,7 @@ func.func @make_fragment_like(%a: !cute.shape<"(12,7)">) {
 // -----
 
 func.func @memref_atomic(%a: !cute.memref<f32, gmem, align<16>, "(32,32):(32,1)">, %b: !cute.coord<"(1,2)">, %c: f32) {
-  // expected-error@+1 {{'cute.memref.atomic' op expects `kind` as one of add, min, max, and, or, xor, exchange, cas, but got "mean"}}
+  // expected-error@+1 {{'cute.memref.atomic' op expects `kind` as one of add, min, max, and, or, xor, exchange, cas, load, acquire, store, release, but got "mean"}}
   %r = cute.memref.atomic(%a, %b, %c) {kind = "mean"} : (!cute.memref<f32, gmem, align<16>, "(32,32):(32,1)">, !cute.coord<"(1,2)">, f32) -> f32
   return
 }

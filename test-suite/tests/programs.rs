@@ -104,6 +104,66 @@ fn output_that_nobody_gets_is_an_error() {
     }
 }
 
+/// The programs of the runtime and MLIR's driver end quietly as well, behind `| head`.
+#[test]
+#[cfg(target_os = "linux")]
+fn programs_end_quietly_where_nobody_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("k.cute");
+    let ptx = folder.path().join("k.ptx");
+    std::fs::write(&source, KERNEL).expect("written");
+    let compiled = Command::new(program("cutec"))
+        .args([&source, Path::new("-o"), &ptx])
+        .status();
+    assert!(compiled.expect("cutec runs").success());
+    let mlir = folder.path().join("k.mlir");
+    std::fs::write(&mlir, "module {}\n").expect("written");
+    let (ptx, mlir) = (ptx.to_str().expect("UTF-8"), mlir.to_str().expect("UTF-8"));
+    for (name, arguments) in [
+        ("cutec-sim", &[ptx, "--arg", "x=zeros:4", "--profile"][..]),
+        ("cutec-launch", &[ptx, "--show-abi"]),
+        (
+            "cutec-launch",
+            &[ptx, "--device", "sim", "--arg", "x=zeros:4"],
+        ),
+        ("cute-opt", &[mlir]),
+    ] {
+        let (unread, stdout) = std::io::pipe().expect("a pipe");
+        drop(unread);
+        let output = Command::new(program(name))
+            .args(arguments)
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .spawn()
+            .and_then(std::process::Child::wait_with_output)
+            .expect("the program runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{name} {arguments:?}");
+        assert_eq!(said, "", "{name} {arguments:?}");
+        // Standard error may be closed as well.
+        let (unread, both) = std::io::pipe().expect("a pipe");
+        drop(unread);
+        let status = Command::new(program(name))
+            .args(arguments)
+            .stdout(both.try_clone().expect("a pipe"))
+            .stderr(both)
+            .status()
+            .expect("the program runs");
+        assert_eq!(status.code(), output.status.code(), "{name} {arguments:?}");
+    }
+    // A mistake with nobody to hear of it is no panic either.
+    for name in ["cutec-sim", "cutec-launch"] {
+        let (unread, both) = std::io::pipe().expect("a pipe");
+        drop(unread);
+        let status = Command::new(program(name))
+            .arg("absent.ptx")
+            .stderr(both)
+            .status()
+            .expect("the program runs");
+        assert_eq!(status.code(), Some(1), "{name}");
+    }
+}
+
 #[test]
 #[cfg(target_os = "linux")]
 fn a_closed_standard_output_is_an_error() {

@@ -415,7 +415,7 @@ func.func @atomic_kind(%a: tensor<4xi32>, %x: !cute.memref<f32, gmem, align<16>,
 // -----
 
 func.func @atomic_name(%a: tensor<4xi32>, %x: !cute.memref<i32, gmem, align<16>, "(8):(1)">) {
-  // expected-error@+1 {{expects `kind` as one of add, min, max, and, or, xor, exchange, cas, but got "nand"}}
+  // expected-error@+1 {{expects `kind` as one of add, min, max, and, or, xor, exchange, cas, load, acquire, store, release, but got "nand"}}
   %0 = tile.atomic "nand" %x(%a, %a) : !cute.memref<i32, gmem, align<16>, "(8):(1)">, tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>
   return
 }

@@ -9,6 +9,7 @@ use super::output::{self, write_stdout};
 use super::test::{report_stop, seconds};
 use cutec::{Cache, Options};
 use cutec_dialects::target::Target;
+use cutec_runtime::abi::counted;
 use cutec_runtime::device::DeviceSpec;
 use cutec_runtime::{Cancel, open};
 use cutec_testing::tune::{Progress, Request, TuneError, report, tune};
@@ -82,8 +83,8 @@ pub fn run(arguments: &TuneArguments, reporter: &Reporter) -> CommandResult {
     let mut text = format!("{} on {} for {}", source.name, machine.name, machine.arch);
     if findings.resumed > 0 {
         text.push_str(&format!(
-            ", {} results of an interrupted search",
-            findings.resumed
+            ", {} of an interrupted search",
+            counted(findings.resumed, "result")
         ));
     }
     for kernel in &findings.untuned {

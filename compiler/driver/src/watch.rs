@@ -4,6 +4,7 @@ use super::context::Reporter;
 use super::error::{CommandError, CommandResult, complain};
 use super::sources;
 use cutec::{FileLoader, Source};
+use cutec_runtime::abi::counted;
 use cutec_testing::program;
 use notify::{RecursiveMode, Watcher};
 use std::collections::BTreeSet;
@@ -43,7 +44,10 @@ pub fn forever(
             Err(error) => return Err(error),
         }
         if !reporter.is_json() {
-            complain(&format!("watching {} files; Ctrl-C ends it", files.len()));
+            complain(&format!(
+                "watching {}; Ctrl-C ends it",
+                counted(files.len(), "file")
+            ));
         }
         wait(&events, paths, &files)?;
     }

@@ -3,6 +3,7 @@
 use super::value::Kind;
 use cutec::Diagnostics;
 use cutec_abi::arithmetic::{ArithmeticError, Comparison};
+use cutec_abi::counted;
 use cutec_frontend::diagnostics::codes::{ASSERTION_FAILED, LAUNCH_FAILED, TEST_NOT_EVALUABLE};
 use cutec_frontend::diagnostics::{Code, Diagnostic, Problem};
 use cutec_frontend::source::Span;
@@ -187,7 +188,7 @@ pub enum TestProblem {
         reason: String,
     },
     /// An index that does not fit its tensor.
-    #[error("`{tensor}` has {expected} modes, found {found} indices")]
+    #[error("`{tensor}` has {}, found {found} indices", counted(*.expected as u64, "mode"))]
     Rank {
         /// The tensor.
         tensor: String,
@@ -197,7 +198,7 @@ pub enum TestProblem {
         found: usize,
     },
     /// An index that leaves its tensor.
-    #[error("index {} leaves mode {mode} of `{tensor}`, which has {extent} elements", if low == high { low.to_string() } else { format!("{low}..={high}") })]
+    #[error("index {} leaves mode {mode} of `{tensor}`, which has {}", if low == high { low.to_string() } else { format!("{low}..={high}") }, counted(*.extent, "element"))]
     OutOfRange {
         /// The tensor.
         tensor: String,

@@ -135,7 +135,7 @@ accessors! {
         operand value 0; operand view 1; operands at 2 0;
     }
     /// An element of a view that is updated; behind the coordinate the numbers of the update.
-    MemrefAtomic is CuteOp::MemrefAtomic, 3 operands {
+    MemrefAtomic is CuteOp::MemrefAtomic, 2 operands {
         operand view 0; operand coordinate 1; operands numbers 2 0;
         attribute kind;
     }

@@ -21,11 +21,19 @@ pub enum AtomicKind {
     Exchange,
     /// The operand, where the old value is the expected one.
     Cas,
+    /// What was there.
+    Load,
+    /// What was there; what was done before it was released is there as well.
+    Acquire,
+    /// The operand; nobody asks what was there.
+    Store,
+    /// The same, after all that was done before.
+    Release,
 }
 
 impl AtomicKind {
     /// Every kind with its name.
-    pub const ALL: [(AtomicKind, &'static str); 8] = [
+    pub const ALL: [(AtomicKind, &'static str); 12] = [
         (AtomicKind::Add, "add"),
         (AtomicKind::Min, "min"),
         (AtomicKind::Max, "max"),
@@ -34,6 +42,10 @@ impl AtomicKind {
         (AtomicKind::Xor, "xor"),
         (AtomicKind::Exchange, "exchange"),
         (AtomicKind::Cas, "cas"),
+        (AtomicKind::Load, "load"),
+        (AtomicKind::Acquire, "acquire"),
+        (AtomicKind::Store, "store"),
+        (AtomicKind::Release, "release"),
     ];
 
     /// The kind of a name.
@@ -75,8 +87,11 @@ impl AtomicKind {
     /// # Errors
     /// Which ones there are.
     pub fn updates(name: &str, elem: Elem) -> Result<(), SemError> {
-        let [updates @ .., _exchange, _cas] = &Self::ALL;
-        Self::named(name, updates)?.check(elem)
+        let combining: Vec<_> = Self::ALL
+            .into_iter()
+            .filter(|(kind, _)| kind.combines())
+            .collect();
+        Self::named(name, &combining)?.check(elem)
     }
 
     /// Checks that it exists for elements of a type.
@@ -93,7 +108,8 @@ impl AtomicKind {
     /// What there is of elements of a type in the place of what there is not, behind a semicolon.
     pub(super) fn others_of(elem: Elem) -> String {
         let of = Self::ALL.iter().filter(|(kind, _)| kind.takes(elem));
-        let there: Vec<&str> = of.map(|(_, name)| *name).collect();
+        let mut there: Vec<&str> = of.map(|(kind, _)| kind.function()).collect();
+        there.dedup();
         match there.is_empty() {
             true => String::new(),
             false => format!("; there is: {}", there.join(", ")),
@@ -106,9 +122,70 @@ impl AtomicKind {
         of.filter(move |elem| self.takes(*elem))
     }
 
+    /// The function of the language that it belongs to, behind `atomic_`.
+    pub fn function(self) -> &'static str {
+        match self {
+            AtomicKind::Acquire => AtomicKind::Load.name(),
+            AtomicKind::Release => AtomicKind::Store.name(),
+            kind => kind.name(),
+        }
+    }
+
     /// Values that it takes: the new one, and for `cas` the one expected.
     pub fn values(self) -> usize {
-        if self == AtomicKind::Cas { 2 } else { 1 }
+        match self {
+            AtomicKind::Load | AtomicKind::Acquire => 0,
+            AtomicKind::Cas => 2,
+            AtomicKind::Add
+            | AtomicKind::Min
+            | AtomicKind::Max
+            | AtomicKind::And
+            | AtomicKind::Or
+            | AtomicKind::Xor
+            | AtomicKind::Exchange
+            | AtomicKind::Store
+            | AtomicKind::Release => 1,
+        }
+    }
+
+    /// Whether it combines what was there with a value: what an update may be whose result nobody needs.
+    pub fn combines(self) -> bool {
+        match self {
+            AtomicKind::Add
+            | AtomicKind::Min
+            | AtomicKind::Max
+            | AtomicKind::And
+            | AtomicKind::Or
+            | AtomicKind::Xor => true,
+            AtomicKind::Exchange
+            | AtomicKind::Cas
+            | AtomicKind::Load
+            | AtomicKind::Acquire
+            | AtomicKind::Store
+            | AtomicKind::Release => false,
+        }
+    }
+
+    /// The same access, which orders others besides, and the word for that; `None` of what has one order alone.
+    pub fn ordering(self) -> Option<(AtomicKind, &'static str)> {
+        let ordering = match self {
+            AtomicKind::Load | AtomicKind::Acquire => AtomicKind::Acquire,
+            AtomicKind::Store | AtomicKind::Release => AtomicKind::Release,
+            AtomicKind::Add
+            | AtomicKind::Min
+            | AtomicKind::Max
+            | AtomicKind::And
+            | AtomicKind::Or
+            | AtomicKind::Xor
+            | AtomicKind::Exchange
+            | AtomicKind::Cas => return None,
+        };
+        Some((ordering, ordering.name()))
+    }
+
+    /// Whether it writes and gives nothing.
+    pub fn is_store(self) -> bool {
+        matches!(self, AtomicKind::Store | AtomicKind::Release)
     }
 
     /// What `copy` combines elements by; exchanges are none.
@@ -144,7 +221,11 @@ impl AtomicKind {
                     Elem::I32 | Elem::U32 | Elem::I64 | Elem::U64 | Elem::F32 | Elem::F64
                 )
             }
-            AtomicKind::Exchange => {
+            AtomicKind::Exchange
+            | AtomicKind::Load
+            | AtomicKind::Acquire
+            | AtomicKind::Store
+            | AtomicKind::Release => {
                 matches!(
                     elem,
                     Elem::I32 | Elem::U32 | Elem::I64 | Elem::U64 | Elem::F32 | Elem::F64
@@ -210,7 +291,6 @@ mod tests {
     fn every_update_is_an_instruction_or_a_loop_of_floats() {
         let elements = Elem::ALL.map(|(elem, _)| elem);
         for (kind, name) in AtomicKind::ALL {
-            let alone = matches!(kind, AtomicKind::Exchange | AtomicKind::Cas);
             for (elem, target) in elements
                 .iter()
                 .flat_map(|elem| TARGETS.iter().map(move |target| (*elem, target)))
@@ -218,7 +298,7 @@ mod tests {
                 let instruction = kind.red(elem, target);
                 if instruction.is_some() {
                     assert!(kind.takes(elem), "{name} of {elem}");
-                } else if kind.takes(elem) && !alone {
+                } else if kind.takes(elem) && kind.combines() {
                     let computed =
                         matches!(kind, AtomicKind::Add | AtomicKind::Min | AtomicKind::Max);
                     assert!(

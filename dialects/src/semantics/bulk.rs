@@ -177,7 +177,11 @@ fn runs([src, dst]: &[View; 2]) -> Result<(Int, Vec<[Int; 2]>), SemError> {
     }
     if found != expected {
         return Err(SemError::Illegal(format!(
-            "copies {found} elements to {expected}; expects the same static number"
+            "copies {} to {expected}; expects the same static number",
+            match found == Int::ONE {
+                true => "1 element".to_owned(),
+                false => format!("{found} elements"),
+            }
         )));
     }
     let run = layout::max_common_layout(to, from)?;

@@ -102,7 +102,11 @@ pub fn reduction(kind: AtomicKind, elem: Elem) -> Option<&'static str> {
             | AtomicKind::Or
             | AtomicKind::Xor
             | AtomicKind::Exchange
-            | AtomicKind::Cas,
+            | AtomicKind::Cas
+            | AtomicKind::Load
+            | AtomicKind::Acquire
+            | AtomicKind::Store
+            | AtomicKind::Release,
             _,
         ) => return None,
     })

@@ -10,6 +10,7 @@ use crate::atoms::{CopyAtom, CopyOp, Issuer, MmaAtom, MmaOperand, Place, Wgmma};
 use crate::elem::{Elem, Space};
 use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Val, View, is_static_tuple};
+use cutec_abi::counted;
 use cutec_layout::algebra as layout;
 use cutec_layout::matrix_descriptor::{Major, MatrixDescriptor};
 use cutec_layout::tv::Operand;
@@ -233,7 +234,11 @@ pub fn check(op: CuteOp, operands: &[Val], attrs: &Attrs) -> Result<(), SemError
             let (from, to) = (src.layout.size(), dst.layout.size());
             if !from.is_static() || from != to {
                 return Err(SemError::Illegal(format!(
-                    "copies {from} elements to {to}; expects the same static number"
+                    "copies {} to {to}; expects the same static number",
+                    match from == Int::ONE {
+                        true => "1 element".to_owned(),
+                        false => format!("{from} elements"),
+                    }
                 )));
             }
             unrollable(from.as_static(), "elements")
@@ -363,7 +368,9 @@ fn one_each<T>(
     }
     let (found, expected) = (found.len(), side.starts.len());
     Err(SemError::Illegal(format!(
-        "the predicate {what} has {found} elements for {expected} instructions"
+        "the predicate {what} has {} for {}",
+        counted(found, "element"),
+        counted(expected, "instruction")
     )))
 }
 
@@ -378,8 +385,9 @@ fn inside(
 ) -> Result<Predicate, SemError> {
     let (vector, rest) = split_vector(&tensor.layout, values).ok_or_else(|| {
         SemError::Illegal(format!(
-            "the coordinates {} do not come in vectors of {values} elements",
-            tensor.layout
+            "the coordinates {} do not come in vectors of {}",
+            tensor.layout,
+            counted(values, "element")
         ))
     })?;
     let count = rest.size().as_static().unwrap_or(0);
@@ -424,7 +432,8 @@ fn copy_side(view: &View, values: i64, side: &str, atom: &CopyAtom) -> Result<Co
     let (vector, rest) = split_vector(inner, values).ok_or_else(|| {
         let found = inner.mode(0).map_or(Int::ONE, |mode| mode.size());
         SemError::Illegal(format!(
-            "{atom} moves {values} elements of the {side} at a time, but the first mode of {} has {found}",
+            "{atom} moves {} of the {side} at a time, but the first mode of {} has {found}",
+            counted(values, "element"),
             view.layout
         ))
     })?;

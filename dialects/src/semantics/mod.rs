@@ -107,7 +107,7 @@ pub enum SemError {
         bits: i64,
         why: String,
     },
-    #[error("no atomic {} of {}{}", .kind.name(), .elem.language_name(), AtomicKind::others_of(*.elem))]
+    #[error("no atomic {} of {}{}", .kind.function(), .elem.language_name(), AtomicKind::others_of(*.elem))]
     NoAtomic { kind: AtomicKind, elem: Elem },
     #[error("the result does not fit 64 bits")]
     Overflow,

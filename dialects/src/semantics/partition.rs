@@ -6,6 +6,7 @@ use crate::atoms::{MmaOperand, Place};
 use crate::elem::Space;
 use crate::ops::CuteOp;
 use crate::value::{CoordTensor, Ptr, TiledCopyVal, TiledMmaVal, Val, View};
+use cutec_abi::counted;
 use cutec_layout::algebra as layout;
 use cutec_layout::{AnyLayout, Int, Layout, LayoutError, Tree, tv};
 
@@ -84,7 +85,8 @@ fn must_divide(x: &Val, tile: &[Int], what: &str) -> Result<(), SemError> {
         if tile == 0 || extent % tile != 0 {
             let shape = layout.shape();
             return Err(SemError::Illegal(format!(
-                "{what} covers {tile} elements of mode {index}, which does not divide the {extent} of {shape}"
+                "{what} covers {} of mode {index}, which does not divide the {extent} of {shape}",
+                counted(tile, "element")
             )));
         }
     }

@@ -87,7 +87,8 @@ pub fn tma_desc_update(atom: &TmaAtom, tensor: &Val) -> Result<TmaDescUpdate, Se
     let flat = inner.rank() == rank && shape.len() == rank;
     if !flat || !matches!(view.layout, AnyLayout::Plain(_)) {
         return Err(SemError::Illegal(format!(
-            "the map is of tensors of {rank} modes, for tiles of {}, but this one is {}",
+            "the map is of tensors of {}, for tiles of {}, but this one is {}",
+            counted(rank, "mode"),
             tuple(&atom.tile),
             view.layout
         )));

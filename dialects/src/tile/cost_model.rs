@@ -487,7 +487,8 @@ impl Stages {
         };
         let room = target.max_smem;
         format!(
-            "{count} stages of {stage} bytes, chosen{beside}: {} has {room} bytes of shared memory{shared}; `pipeline(n)` pins them",
+            "{} of {stage} bytes, chosen{beside}: {} has {room} bytes of shared memory{shared}; `pipeline(n)` pins them",
+            counted(count, "stage"),
             target.name
         )
     }

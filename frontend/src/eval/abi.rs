@@ -8,6 +8,7 @@ use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Clause, Expr, ExprKind, Kernel, UnaryOp};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_abi::expr::MAX_DEPTH;
 use cutec_abi::{
     AbiExpr, ArgAbi, Dim, KernelAbi, Promise, ScalarAbi, SymbolAbi, SymbolSource, TensorAbi, Width,
@@ -596,7 +597,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let span = arg.map_or(kernel.name.span, |arg| arg.value.span);
         let axis = ["x", "y", "z"][axis];
         let message = format!(
-            "the grid has {found} blocks along {axis}, which are no whole clusters of {blocks}"
+            "the grid has {} along {axis}: no whole clusters of {blocks}",
+            counted(*found, "block")
         );
         self.error(codes::BAD_KERNEL, span, message, "here")
     }

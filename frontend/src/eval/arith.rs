@@ -8,6 +8,7 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::rules::{common, computes_by, operation};
 use crate::source::Span;
 use cutec_abi::arithmetic::{self, Operation};
+use cutec_abi::counted;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, VectorOp};
@@ -196,7 +197,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 };
                 match (m, n) {
                     (Some(m), Some(n)) if m != n => {
-                        let message = format!("`{what}` has operands of {m} and of {n} elements");
+                        let message = format!(
+                            "`{what}` has operands of {m} and of {}",
+                            counted(n, "element")
+                        );
                         return self.error(
                             codes::SHAPE_MISMATCH,
                             span,

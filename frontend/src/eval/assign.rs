@@ -251,7 +251,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 view.layout.shape().to_string(),
             )
         }) else {
-            return self.expected("a view to write to", view, view_span);
+            let help = "places are `y.tile(shape, coordinate) = x`, `y.scatter((rows, columns)) = x`, `y[i, j] = x`";
+            return match view {
+                Value::Tile(_) => {
+                    self.expected_with_help("a view to write to", view, view_span, help)
+                }
+                _ => self.expected("a view to write to", view, view_span),
+            };
         };
         self.check_writable(view, view_span)?;
         let value = self.operand(value, value_span)?;
@@ -267,8 +273,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if let Value::Vector(vector) = &value {
             if vector.len != size {
                 let message = format!(
-                    "{} elements are written to {size}, of shape {shape}",
-                    vector.len
+                    "{} written to {size}, of shape {shape}",
+                    match vector.len {
+                        1 => "1 element is".to_owned(),
+                        count => format!("{count} elements are"),
+                    }
                 );
                 return self.error(codes::SHAPE_MISMATCH, span, message, "they must be as many");
             }

@@ -5,6 +5,7 @@ use super::values::{Room, Value};
 use super::{Evaluator, Result};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrValue, defining_op};
 use cutec_dialects::elem::Space;
 use cutec_dialects::ops::{CuteOp, NvvmOp, Op};
@@ -74,7 +75,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let what = name_of(of.ptr.space);
         let place = match (mode.as_slice(), extent) {
             (_, None) => format!("the {what} begins at 0"),
-            ([], Some(extent)) => format!("the {what} has {extent} elements"),
+            ([], Some(extent)) => format!("the {what} has {}", counted(extent, "element")),
             (mode, Some(extent)) => {
                 let mode: Vec<String> = mode.iter().map(usize::to_string).collect();
                 format!("mode {} of the {what} has extent {extent}", mode.join("."))
@@ -126,7 +127,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             }
             let what = name_of(view.ptr.space);
             let message = format!(
-                "tile {at} is out of bounds: mode {mode} of the {what} has {extent} elements, {count} tiles of {tile}"
+                "tile {at} is out of bounds: mode {mode} of the {what} has {}, {} of {tile}",
+                counted(*extent, "element"),
+                counted(count, "tile")
             );
             let label = format!("expected 0 to {}, found {at}", count - 1);
             return self.error(codes::OUT_OF_BOUNDS, span, message, label);
@@ -216,17 +219,20 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Ok(());
         };
         let message = format!(
-            "the tiled {what} is of {wanted} threads, but `{}` has only {there} values",
-            self.text(span)
+            "the tiled {what} is of {}, but `{}` has only {}",
+            counted(wanted, "thread"),
+            self.text(span),
+            counted(there, "value")
         );
         let label = "the other threads' part is nobody's";
         let diagnostic = Diagnostic::error(codes::TOO_FEW_THREADS, span, message, label);
         let give = match &self.role {
-            Some(role) => format!("let `{}` have {wanted} threads", role.name),
+            Some(role) => format!("let `{}` have {}", role.name, counted(wanted, "thread")),
             None => format!("launch with `block({wanted})`"),
         };
         Err(self.report(diagnostic.with_help(format!(
-            "{give}, or make the tiled {what} of {there} threads"
+            "{give}, or make the tiled {what} of {}",
+            counted(there, "thread")
         ))))
     }
 }

@@ -6,7 +6,7 @@ use super::stmt::{Flow, Place};
 use super::values::Value;
 use super::{Evaluator, Frame, MAX_CALLS, Result, Stop, builtins, problem};
 use crate::ast::{Arg, Expr, ExprKind, Function, RECEIVER};
-use crate::diagnostics::{Diagnostic, codes};
+use crate::diagnostics::{Diagnostic, Label, codes};
 use crate::elsewhere;
 use crate::source::Span;
 use std::sync::Arc;
@@ -139,6 +139,48 @@ impl<'c, 'a> Evaluator<'c, 'a> {
 
     /// Calls what a name or a field of a record stands for.
     pub(super) fn call_value(
+        &mut self,
+        function: &Value<'c, 'a>,
+        call: &Call<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let reported = self.diagnostics.len();
+        let result = self.call_callable(function, call);
+        if result.is_err() {
+            self.explain_name(function, call, reported);
+        }
+        result
+    }
+
+    /// Says of an error in the arguments of a call, one of those from `from` on, which function the name stands for, and
+    /// where that is said.
+    fn explain_name(&mut self, function: &Value<'c, 'a>, call: &Call<'c, 'a>, from: usize) {
+        let own = match function {
+            Value::Function(function) => &*function.name.node,
+            Value::Builtin(name) => name,
+            Value::Str(operator) => operator,
+            _ => return,
+        };
+        let Some(binding) = self.lookup(&call.name).filter(|_| *own != *call.name) else {
+            return;
+        };
+        let mut defines = self.options.defines.iter();
+        let is_given = defines.any(|(name, text)| **name == *call.name && text.trim() == own);
+        let label = match is_given {
+            true => format!("`-D {}={own}` makes it `{own}`", call.name),
+            false => format!("`{}` is `{own}`", call.name),
+        };
+        let bound = binding.span;
+        for error in &mut self.diagnostics[from..] {
+            if error.code == codes::WRONG_ARGUMENTS && error.span() == call.span {
+                error.labels.push(Label {
+                    span: bound,
+                    text: label.clone(),
+                });
+            }
+        }
+    }
+
+    fn call_callable(
         &mut self,
         function: &Value<'c, 'a>,
         call: &Call<'c, 'a>,

@@ -12,6 +12,7 @@ use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, ElseBranch, Expr, ExprKind, IfExpr, Record};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::builder::{Insertion, IrBlock, IrValue, region_with_block, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{Op, ScfOp};
@@ -437,7 +438,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         let len = match (m, n) {
             (Some(m), Some(n)) if m != n => {
-                let message = format!("the branches give {m} and {n} elements");
+                let message = format!("the branches give {m} and {}", counted(n, "element"));
                 return self.error(
                     codes::SHAPE_MISMATCH,
                     span,

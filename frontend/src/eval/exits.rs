@@ -9,6 +9,7 @@ use crate::ast::{
 };
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, defining_op, region_with_block, result_of,
 };
@@ -226,7 +227,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 self.expected(&what, value, span)
             }
             (Value::Tuple(results), _) => {
-                let what = format!("{} values as another `return` gives", results.len());
+                let what = format!(
+                    "{} as another `return` gives",
+                    counted(results.len(), "value")
+                );
                 self.expected(&what, value, span)
             }
             _ => self.expected("a number as another `return` gives", value, span),

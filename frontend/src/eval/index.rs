@@ -247,6 +247,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 let ones = vec!["1"; indices.len()].join(", ");
                 format!("an element of a tile is `scalar(part({name}, ({ones}), {at}))`")
             }
+            (_, Some((name, _)), Value::Tuple(indices))
+                if let Some((extents, at)) = part_of_tile(&tile.shape, indices) =>
+            {
+                let list = |numbers: &[i64]| {
+                    let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                    numbers.join(", ")
+                };
+                let (extents, at) = (list(&extents), list(&at));
+                format!("a part of a tile is `part({name}, ({extents}), ({at}))`, a tile of these extents")
+            }
             _ => "a tile is computed with as a whole: `reduce(add, x, axis = 0)`, `select(c, a, b)`; a part is loaded as a tile of its own, a column is `gather(x, (iota(16, 1), j))`, an element of the tensor `x[i, j]`".to_owned(),
         }
     }
@@ -311,6 +321,25 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             (other, _) => Ok(other),
         }
     }
+}
+
+/// Extents and place of the part of a tile that indices name, where `part` takes it: whole axes, known ranges and known numbers.
+fn part_of_tile(shape: &[i64], indices: &[Value<'_, '_>]) -> Option<(Vec<i64>, Vec<i64>)> {
+    let parts = indices.iter().zip(shape).map(|(index, extent)| {
+        let (from, to) = match index {
+            Value::Underscore => (0, *extent),
+            Value::Int(at) => (*at, at.checked_add(1)?),
+            Value::Range(range) => match &**range {
+                [Value::Int(from), Value::Int(to), Value::Int(1)] => (*from, *to),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_part = 0 <= from && from < to && to <= *extent && from % (to - from) == 0;
+        is_part.then_some((to - from, from))
+    });
+    let parts = parts.collect::<Option<Vec<_>>>()?;
+    (parts.len() == shape.len()).then(|| parts.into_iter().unzip())
 }
 
 /// What an index of an array or a tuple is called. A variable holds the parts of an array as those of a tuple.

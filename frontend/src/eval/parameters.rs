@@ -12,7 +12,9 @@ use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::words::closest;
 use crate::source::FileId;
 use crate::stdlib;
+use cutec_abi::counted;
 use rustc_hash::FxHashSet;
+use std::fmt;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
     /// The value of a compile-time parameter: `-D`, or its default.
@@ -127,13 +129,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         default: &Value<'c, 'a>,
     ) -> Result<Value<'c, 'a>> {
         let name = &param.name.node;
-        let label = match default {
-            Value::Function(function) => format!(
-                "expected a function of {} as `{}`",
-                arguments(function),
-                function.name.node
-            ),
-            other => format!("expected a function as `{}`", shown(other)),
+        let takes = Takes::of(default);
+        let label = match &takes {
+            Some(takes) => format!("expected a function of {takes} as `{}`", shown(default)),
+            None => format!("expected a function as `{}`", shown(default)),
         };
         let Some(chosen) = self.function_named(text, param.span.file) else {
             let functions = self.items.names(param.span.file, &["fn"]);
@@ -153,13 +152,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 None => diagnostic,
             }));
         };
-        if let Value::Function(function) = default
-            && !callable_as(&chosen, function)
-        {
+        if takes.is_some_and(|takes| !takes.are_taken_by(&chosen)) {
             let found = match &chosen {
-                Value::Function(function) => {
-                    format!("takes {}", arguments(function))
-                }
+                Value::Function(function) => format!("takes {}", Takes::of_function(function)),
                 other => match table::functions(&shown(other)).first() {
                     Some(form) => format!("is called `{}`", form.signature()),
                     // An operator of reductions.
@@ -193,26 +188,66 @@ fn is_function(value: &Value<'_, '_>) -> bool {
     matches!(value, Value::Function(_) | Value::Builtin(_)) || Operator::of(value).is_some()
 }
 
-/// Whether a function can be called as another one of the program is: with as many arguments, and with the compile-time
-/// arguments that one needs at least.
-fn callable_as(function: &Value<'_, '_>, other: &Function) -> bool {
-    match function {
-        Value::Function(function) => {
-            function.params.len() == other.params.len()
-                && required(function) <= other.static_params.len()
-                && required(other) <= function.static_params.len()
+/// What a function is called with.
+struct Takes {
+    arguments: usize,
+    /// Compile-time arguments that it must be given, and that it may be given.
+    required: usize,
+    statics: usize,
+}
+
+impl Takes {
+    fn of_function(function: &Function) -> Self {
+        Self {
+            arguments: function.params.len(),
+            required: required(function),
+            statics: function.static_params.len(),
         }
-        Value::Builtin(name) => {
-            let forms = table::functions(name);
-            required(other) == 0
-                && forms
-                    .iter()
-                    .any(|form| form.takes_like(other.params.len(), &[]))
+    }
+
+    /// What a function of the program takes, or a built-in one that takes as many arguments in each of its forms.
+    fn of(default: &Value<'_, '_>) -> Option<Self> {
+        match default {
+            Value::Function(function) => Some(Self::of_function(function)),
+            Value::Builtin(name) => Some(Self {
+                arguments: table::arguments_of(name)?,
+                required: 0,
+                statics: 0,
+            }),
+            _ => None,
         }
-        operator if Operator::of(operator).is_some() => {
-            required(other) == 0 && other.params.len() == 2
+    }
+
+    /// Whether another function takes them as well.
+    fn are_taken_by(&self, function: &Value<'_, '_>) -> bool {
+        match function {
+            Value::Function(function) => {
+                function.params.len() == self.arguments
+                    && required(function) <= self.statics
+                    && self.required <= function.static_params.len()
+            }
+            Value::Builtin(name) => {
+                let mut forms = table::functions(name).into_iter();
+                self.required == 0 && forms.any(|form| form.takes_like(self.arguments, &[]))
+            }
+            operator if Operator::of(operator).is_some() => {
+                self.required == 0 && self.arguments == 2
+            }
+            _ => false,
         }
-        _ => false,
+    }
+}
+
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.required > 0 {
+            write!(
+                f,
+                "{} and ",
+                counted(self.required, "compile-time argument")
+            )?;
+        }
+        f.write_str(&counted(self.arguments, "argument"))
     }
 }
 
@@ -220,22 +255,6 @@ fn callable_as(function: &Value<'_, '_>, other: &Function) -> bool {
 fn required(function: &Function) -> usize {
     let statics = function.static_params.iter();
     statics.filter(|param| param.default.is_none()).count()
-}
-
-/// What a function takes, in words.
-fn arguments(function: &Function) -> String {
-    let count = |count, what| match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    };
-    let arguments = count(function.params.len(), "argument");
-    match required(function) {
-        0 => arguments,
-        statics => format!(
-            "{} and {arguments}",
-            count(statics, "compile-time argument")
-        ),
-    }
 }
 
 /// The names in the types of parameters.

@@ -97,7 +97,7 @@ pub(super) fn no_atomic(span: Span, error: &SemError) -> Diagnostic {
 /// Of which elements there is an atomic update, and what to make of elements that have none.
 fn atomic_help(kind: AtomicKind, elem: Elem) -> String {
     let of: Vec<&str> = kind.elements().map(elem_name).collect();
-    let of = format!("`atomic_{}` is of {}", kind.name(), of.join(", "));
+    let of = format!("`atomic_{}` is of {}", kind.function(), of.join(", "));
     let wide = wide(elem);
     match kind.elements().any(|known| known == wide) {
         true => {
@@ -371,7 +371,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if matches!(found, Value::Error) {
             return Err(Stop::Reported);
         }
-        Err(self.report(not_expected(what, &found.describe(), span)))
+        Err(self.report(not_expected(what, found, span)))
     }
 
     /// A bool was expected, as where something is decided for all elements at once.
@@ -383,7 +383,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if matches!(found, Value::Error) {
             return Err(Stop::Reported);
         }
-        let diagnostic = not_expected("a bool", &found.describe(), span);
+        let diagnostic = not_expected("a bool", found, span);
         let help = match found {
             Value::Tile(tile) if tile.elem == Elem::I1 => "`any(…)` and `all(…)` make one of all elements, `select(condition, a, b)` chooses element by element; so `a & b` and `a | b` are".to_owned(),
             Value::Tile(_) | Value::Vector(_) => {
@@ -418,7 +418,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if matches!(found, Value::Error) {
             return Err(Stop::Reported);
         }
-        let diagnostic = not_expected(what, &found.describe(), span);
+        let diagnostic = not_expected(what, found, span);
         Err(self.report(diagnostic.with_help(help)))
     }
 
@@ -428,7 +428,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         found: &Value<'c, 'a>,
         span: Span,
     ) -> super::Result<T> {
-        let diagnostic = not_expected("an index of i32 or i64", &found.describe(), span);
+        let diagnostic = not_expected("an index of i32 or i64", found, span);
         let help = format!("`i32({})` converts", self.text(span));
         Err(self.report(diagnostic.with_help(help)))
     }
@@ -558,7 +558,16 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     }
 }
 
-fn not_expected(what: &str, found: &str, span: Span) -> Diagnostic {
-    let message = format!("expected {what}, found {found}");
-    Diagnostic::error(codes::WRONG_TYPE, span, message, format!("this is {found}"))
+pub(super) fn not_expected(what: &str, found: &Value<'_, '_>, span: Span) -> Diagnostic {
+    let description = found.describe();
+    let message = format!("expected {what}, found {description}");
+    let label = format!("this is {description}");
+    let diagnostic = Diagnostic::error(codes::WRONG_TYPE, span, message, label);
+    match found {
+        Value::Str(word) => match builtins::word_here(word) {
+            Some(help) => diagnostic.with_help(help),
+            None => diagnostic,
+        },
+        _ => diagnostic,
+    }
 }

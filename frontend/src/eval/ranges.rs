@@ -8,6 +8,7 @@ use super::{Evaluator, Result};
 use crate::ast::BinaryOp;
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::Attrs;
 use cutec_dialects::value::Val;
@@ -41,7 +42,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             return Err(self.report(diagnostic.with_help(help)));
         };
         if indices.len() != plain.rank() {
-            let message = format!("a range of a tensor of {} modes", plain.rank());
+            let message = format!("a range of a tensor of {}", counted(plain.rank(), "mode"));
             let label = "expected an index, a range or `_` for each";
             return self.error(codes::WRONG_ARGUMENTS, span, message, label);
         }
@@ -147,7 +148,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 shown(from),
                 shown(to),
                 match extent {
-                    Some(extent) => format!("{extent} elements"),
+                    Some(extent) => counted(extent, "element"),
                     None => "as many elements as it has when it runs".to_owned(),
                 }
             );

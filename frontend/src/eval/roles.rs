@@ -14,6 +14,7 @@ use crate::ast::{BinaryOp, Role};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::parser::context::ROLE_NUMBERS;
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrValue, region_with_block};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::ScfOp;
@@ -121,7 +122,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     fn check_warps(&mut self, roles: &[Role], given: &[Given], start: Span) -> Result<()> {
         let threads: i64 = self.threads_of_block();
         if threads % WARP != 0 {
-            let message = format!("roles are of whole warps, but the block has {threads} threads");
+            let message = format!(
+                "roles are of whole warps, but the block has {}",
+                counted(threads, "thread")
+            );
             let label = "expected a multiple of 32 threads";
             return self.error(codes::ILLEGAL_OPERATION, start, message, label);
         }
@@ -132,11 +136,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         if sum == warps {
             return Ok(());
         }
-        let message = format!("the roles have {sum} warps, but the block has {warps}");
+        let message = format!(
+            "the roles have {}, but the block has {warps}",
+            counted(sum, "warp")
+        );
         let label = format!("expected {warps} in all");
         let mut diagnostic = Diagnostic::error(codes::ILLEGAL_OPERATION, start, message, label);
         for (role, given) in roles.iter().zip(given).skip(1) {
-            diagnostic = diagnostic.with_label(role.name.span, format!("{} warps", given.warps));
+            diagnostic = diagnostic.with_label(role.name.span, counted(given.warps, "warp"));
         }
         Err(self.report(match sum {
             0 => diagnostic,

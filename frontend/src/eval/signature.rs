@@ -6,6 +6,7 @@ use super::{Evaluator, Result, Stop};
 use crate::ast::{BinaryOp, Expr, ExprKind, ItemKind, Kernel, Param, TypeKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_abi::{ParamAbi, SymbolAbi, SymbolSource, Width};
 use cutec_dialects::elem::Elem;
 use std::sync::Arc;
@@ -220,8 +221,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             .is_some_and(|strides| strides.len() != extents.len())
         {
             let message = format!(
-                "the shape of `{name}` has {} modes, its strides another number",
-                extents.len()
+                "the shape of `{name}` has {}, its strides another number",
+                counted(extents.len(), "mode")
             );
             return self.error(
                 codes::BAD_KERNEL,

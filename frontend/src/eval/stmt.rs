@@ -441,7 +441,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         if parts.len() != count {
             let message = format!(
-                "the pattern takes {count} parts, the value has {}",
+                "the pattern takes {}, the value has {}",
+                counted(count, "part"),
                 parts.len()
             );
             return self.error(codes::SHAPE_MISMATCH, span, message, "here");

@@ -3,6 +3,7 @@
 use super::builtins::{self, Register};
 use crate::ast::{self, Function};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::memo::{type_text, type_value};
@@ -350,7 +351,10 @@ impl<'c, 'a> Value<'c, 'a> {
             }
             Value::Typed(value, elem) => format!("the {} {value}", elem_name(*elem)),
             Value::Bool(value) => format!("`{value}`"),
-            Value::Str(text) => format!("the string {text:?}"),
+            Value::Str(text) => match builtins::is_word(text) {
+                true => format!("the word `{text}`"),
+                false => format!("the string {text:?}"),
+            },
             Value::Type(elem) => format!("the type {}", elem_name(*elem)),
             Value::Underscore => "`_`".into(),
             Value::Tuple(parts) => match self.as_static() {
@@ -363,7 +367,11 @@ impl<'c, 'a> Value<'c, 'a> {
             Value::Static(val) => kind_and_notation(val),
             Value::Scalar(scalar) => format!("a run-time {}", elem_name(scalar.elem)),
             Value::Cute(cute) => kind_and_notation(&cute.val),
-            Value::Vector(vector) => format!("{} values of {}", vector.len, elem_name(vector.elem)),
+            Value::Vector(vector) => format!(
+                "{} of {}",
+                counted(vector.len, "value"),
+                elem_name(vector.elem)
+            ),
             Value::Tile(tile) => {
                 let (elem, shape) = (elem_name(tile.elem), super::tiles::shape_text(&tile.shape));
                 format!("a tile of {elem} of shape {shape}")

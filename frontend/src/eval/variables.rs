@@ -6,8 +6,8 @@
 
 use super::assign::New;
 use super::index::index_of;
-use super::values::{RecordValue, Value};
-use super::{Evaluator, Result, Stop};
+use super::values::{Binding, RecordValue, Tile, Value, elem_name};
+use super::{Evaluator, Result, Stop, problem};
 use crate::ast::{BinaryOp, Expr, ExprKind, Name, RECEIVER, Type, TypeKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::source::{Span, Spanned};
@@ -347,6 +347,9 @@ impl<'c, 'a> Evaluator<'c, 'a> {
     ) -> Result<Value<'c, 'a>> {
         match old {
             Value::Slot(slot) => {
+                if let Value::Tile(tile) = new {
+                    return self.number_becomes_tile(path, slot.elem, tile, span);
+                }
                 let number = self.number(new, slot.elem, span)?;
                 self.write_slot(*slot, number, target.to(span))?;
                 Ok(old.clone())
@@ -371,6 +374,45 @@ impl<'c, 'a> Evaluator<'c, 'a> {
                 None => Ok(new.clone()),
             },
         }
+    }
+
+    /// Reports that a variable of a number, or a part of one, is given a tile.
+    fn number_becomes_tile<T>(
+        &mut self,
+        path: &Path,
+        elem: Elem,
+        tile: &Tile<'c>,
+        span: Span,
+    ) -> Result<T> {
+        let ty = elem_name(elem);
+        let is_number = |binding: &&Binding<'_, '_>| matches!(binding.value, Value::Slot(_));
+        let name = self.lookup(&path.name).filter(is_number);
+        let (name, declared) = match name {
+            Some(binding) => (&*path.name, Some(binding.span)),
+            None => ("s", None),
+        };
+        let extents: Vec<String> = tile.shape.iter().map(i64::to_string).collect();
+        let extents = extents.join(", ");
+        let is_one = tile.shape.iter().all(|extent| *extent == 1);
+        let number = match is_one {
+            true => format!("`scalar({})` is the number", self.text(span)),
+            false => "`scalar(reduce(add, x))` is a number, the sum of a tile".to_owned(),
+        };
+        let help = match tile.elem == elem {
+            true => format!(
+                "a variable that becomes a tile begins as one, `var {name} = zeros<{ty}>({extents})`; {number}"
+            ),
+            false => number,
+        };
+        let found = Value::Tile(tile.clone());
+        let diagnostic = problem::not_expected(&format!("a number of {ty}"), &found, span);
+        let diagnostic = match declared {
+            Some(declared) => {
+                diagnostic.with_label(declared, format!("`{name}` holds a number of {ty}"))
+            }
+            None => diagnostic,
+        };
+        Err(self.report(diagnostic.with_help(help)))
     }
 
     /// What a variable holds of a record that is assigned to it: its `var` fields take the new values, the others must have

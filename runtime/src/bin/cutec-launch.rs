@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use cutec_runtime::argument::{ArgumentSpec, OutputSpec, make_arguments};
+use cutec_runtime::ending::{complain, is_unread};
 use cutec_runtime::output_file;
 use cutec_runtime::tensor::npy;
 use cutec_runtime::{Artifact, KernelAbi, Loaded, RunReport, Tensor, Value, open};
@@ -49,7 +50,9 @@ fn main() -> ExitCode {
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            if !is_unread(error.as_ref()) {
+                complain(&format!("error: {error}"));
+            }
             ExitCode::FAILURE
         }
     }

@@ -7,6 +7,7 @@ use crate::errors;
 use crate::gpu::Room;
 use crate::simulator::Checks;
 use cutec::runtime::DType;
+use cutec_runtime::abi::counted;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
 use std::cell::Cell;
@@ -140,8 +141,8 @@ impl Kernel {
         };
         if args.len() > params.len() {
             let text = format!(
-                "takes {} arguments ({}), found {}",
-                params.len(),
+                "takes {} ({}), found {}",
+                counted(params.len(), "argument"),
                 self.param_names(),
                 args.len()
             );
@@ -253,9 +254,9 @@ impl Kernel {
     pub fn launch_values(&self, py: Python<'_>, values: &impl Values) -> PyResult<()> {
         if values.count() != self.info.params.len() {
             let text = format!(
-                "`{}`: takes {} arguments ({}), found {}",
+                "`{}`: takes {} ({}), found {}",
                 self.info.name,
-                self.info.params.len(),
+                counted(self.info.params.len(), "argument"),
                 self.param_names(),
                 values.count()
             );

@@ -11,6 +11,7 @@ use cutec_dialects::ops::{ArithOp, LlvmOp, ScfOp};
 use cutec_dialects::semantics::{AtomicKind, SemError, element_offset};
 use cutec_dialects::target::Target;
 use cutec_dialects::value::{Val, View};
+use melior::ir::Type;
 
 /// The predicate of `arith.cmpf` that says whether both sides are numbers.
 const ORDERED: i64 = 7;
@@ -29,6 +30,9 @@ impl<'c> Lowering<'c> {
     ) -> Result<IrValue<'c>, SemError> {
         let (view, address) = self.element(operands)?;
         let (values, condition) = rest.split_at(kind.values());
+        if let Some(access) = Strong::of(kind) {
+            return self.strong(view, access, address, values, condition.first().copied());
+        }
         let [condition] = condition else {
             return self.update(view, kind, address, values);
         };
@@ -50,6 +54,79 @@ impl<'c> Lowering<'c> {
         let regions = vec![holds, fails];
         let both = ir.op_with_regions(ScfOp::If, &[*condition], &[], &[ty], regions);
         Ok(result_of(both, 0))
+    }
+
+    /// A load of what is there, or a store, that other threads' atomic updates may meet (PTX ISA, "ld", "st"). Where there is a
+    /// condition that does not hold, a load gives zero.
+    fn strong(
+        &mut self,
+        view: &View,
+        access: Strong,
+        address: IrValue<'c>,
+        values: &[IrValue<'c>],
+        condition: Option<IrValue<'c>>,
+    ) -> Result<IrValue<'c>, SemError> {
+        let elem = view.ptr.elem;
+        let (width, letter) = (elem.bits(), constraint(elem.bits()));
+        let ir = &self.emitter.ir;
+        let (number, word) = (ir.ty(elem.value_type()), ir.integer_type(width as u32));
+        let Place {
+            scope,
+            space,
+            pointer,
+            ..
+        } = Place::of(view);
+        let of = format!("{scope}.{space}.b{width}");
+        let mut inputs = Inputs::after(usize::from(values.is_empty()));
+        let address = inputs.add(address, pointer);
+        let guard = condition.map(|holds| inputs.add(holds, "b"));
+        let guard = guard.map_or(String::new(), |holds| format!("@{holds} "));
+        let Strong { order, .. } = access;
+        if let [value] = values {
+            let bits = match elem.is_float() {
+                true => ir.value(ArithOp::Bitcast, &[*value], &[], word),
+                false => *value,
+            };
+            let bits = inputs.add(bits, letter);
+            let text = format!("{guard}st.{order}.{of} [{address}], {bits};");
+            self.strong_assembly(access, &text, &inputs, None);
+            return Ok(*value);
+        }
+        let zero = match condition {
+            Some(_) => format!("mov.b{width} $0, 0; "),
+            None => String::new(),
+        };
+        let text = format!("{zero}{guard}ld.{order}.{of} $0, [{address}];");
+        // Where there is a condition the result is written before the address is read.
+        let letter = match (condition, letter) {
+            (Some(_), "l") => "=&l",
+            (Some(_), _) => "=&r",
+            (None, "l") => "=l",
+            (None, _) => "=r",
+        };
+        let bits = self.strong_assembly(access, &text, &inputs, Some((letter, word)));
+        let bits = bits.ok_or_else(|| SemError::Illegal("a load has a result".into()))?;
+        Ok(match elem.is_float() {
+            true => self
+                .emitter
+                .ir
+                .value(ArithOp::Bitcast, &[bits], &[], number),
+            false => bits,
+        })
+    }
+
+    /// Accesses of this thread stay on their side of what acquires or releases.
+    fn strong_assembly(
+        &mut self,
+        access: Strong,
+        text: &str,
+        inputs: &Inputs<'c>,
+        result: Option<(&'static str, Type<'c>)>,
+    ) -> Option<IrValue<'c>> {
+        match access.orders {
+            true => self.assembly_at_memory(text, inputs, result),
+            false => self.assembly_with(text, inputs, result),
+        }
     }
 
     /// An update whose result nobody needs, where its condition holds, as one instruction, or as one for each sign; whether there is one.
@@ -205,7 +282,11 @@ impl<'c> Lowering<'c> {
             | AtomicKind::Or
             | AtomicKind::Xor
             | AtomicKind::Exchange
-            | AtomicKind::Cas => {
+            | AtomicKind::Cas
+            | AtomicKind::Load
+            | AtomicKind::Acquire
+            | AtomicKind::Store
+            | AtomicKind::Release => {
                 return Err(SemError::Illegal(format!("no atomic {kind:?} of {elem}")));
             }
         };
@@ -263,6 +344,33 @@ fn forms_by_sign(kind: AtomicKind, elem: Elem, target: &Target) -> Option<[RedFo
         _ => return None,
     };
     Some([kind.red(signed, target)?, contrary.red(unsigned, target)?])
+}
+
+/// An access that is no update, but may meet updates of other threads.
+#[derive(Clone, Copy)]
+struct Strong {
+    order: &'static str,
+    /// Whether it orders other accesses of its thread.
+    orders: bool,
+}
+
+impl Strong {
+    fn of(kind: AtomicKind) -> Option<Strong> {
+        let (order, orders) = match kind {
+            AtomicKind::Load | AtomicKind::Store => ("relaxed", false),
+            AtomicKind::Acquire => ("acquire", true),
+            AtomicKind::Release => ("release", true),
+            AtomicKind::Add
+            | AtomicKind::Min
+            | AtomicKind::Max
+            | AtomicKind::And
+            | AtomicKind::Or
+            | AtomicKind::Xor
+            | AtomicKind::Exchange
+            | AtomicKind::Cas => return None,
+        };
+        Some(Strong { order, orders })
+    }
 }
 
 /// Where an update is seen, and how PTX and LLVM say that.
@@ -328,5 +436,7 @@ fn operation(kind: AtomicKind, elem: Elem) -> i64 {
         (AtomicKind::Max, true) => 13,
         (AtomicKind::Min, true) => 14,
         (AtomicKind::Exchange | AtomicKind::Cas, _) => 0,
+        // No updates.
+        (AtomicKind::Load | AtomicKind::Acquire | AtomicKind::Store | AtomicKind::Release, _) => 0,
     }
 }

@@ -250,6 +250,20 @@ impl<'c> Lowering<'c> {
         result.map(|_| result_of(op, 0))
     }
 
+    /// One piece of PTX with effects, and its result if it has one.
+    pub(super) fn assembly_with(
+        &mut self,
+        text: &str,
+        inputs: &Inputs<'c>,
+        result: Option<(&'static str, Type<'c>)>,
+    ) -> Option<IrValue<'c>> {
+        let mut constraints: Vec<&str> = result.iter().map(|(letter, _)| *letter).collect();
+        constraints.extend(&inputs.constraints);
+        let constraints = constraints.join(",");
+        let result = result.map(|(_, ty)| ty);
+        self.assembly(text, &constraints, &inputs.operands, result)
+    }
+
     /// One piece of PTX before and after which every access to memory stays, and its result if it has one.
     pub(super) fn assembly_at_memory(
         &mut self,

@@ -40,6 +40,10 @@ impl<'c> LayoutClasses<'c> {
         for (op, known) in operations {
             classes.tie(op, known).map_err(|message| (op, message))?;
         }
+        // Parents come first: after this each tile's is the first of its class.
+        for tile in 0..classes.parent.len() {
+            classes.parent[tile] = classes.parent[classes.parent[tile]];
+        }
         Ok(classes)
     }
 
@@ -170,8 +174,16 @@ impl<'c> LayoutClasses<'c> {
     }
 
     fn join(&mut self, a: Option<IrValue<'c>>, b: Option<IrValue<'c>>) {
-        let (a, b) = (a.and_then(|a| self.class(a)), b.and_then(|b| self.class(b)));
-        if let (Some(a), Some(b)) = (a, b) {
+        let mut first = |value: Option<IrValue<'c>>| {
+            let mut at = *self.index.get(&value_key(value?))?;
+            // On the way each tile gets the parent of its parent, so that ways stay short.
+            while self.parent[at] != at {
+                self.parent[at] = self.parent[self.parent[at]];
+                at = self.parent[at];
+            }
+            Some(at)
+        };
+        if let (Some(a), Some(b)) = (first(a), first(b)) {
             self.parent[a.max(b)] = a.min(b);
         }
     }

@@ -20,6 +20,7 @@ use crate::passes::ir_utils::{
 };
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::{Reported, remark, report};
+use cutec_abi::counted;
 use cutec_dialects::builder::{
     Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of, value_key,
 };
@@ -58,7 +59,8 @@ fn function_of<'c>(
         remark(
             dot.location(),
             format!(
-                "blocks compute {rows} rows of tiles before they go to the next column, so that L2 holds their factors; `raster(n)` pins it"
+                "blocks compute {} of tiles before they go to the next column, so that L2 holds their factors; `raster(n)` pins it",
+                counted(rows, "row")
             ),
         );
     }

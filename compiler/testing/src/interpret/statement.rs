@@ -7,6 +7,7 @@ use crate::index::lower::Names;
 use crate::launch::{KernelCall, LaunchArgument};
 use crate::problem::{Stop, TestProblem};
 use crate::value::Value;
+use cutec_abi::counted;
 use cutec_frontend::ast::{
     Arg, BinaryOp, Block, ElseBranch, Expr, ExprKind, For, IfExpr, Kernel, Let, Pattern,
     PatternKind, Stmt, StmtKind,
@@ -368,7 +369,7 @@ fn parts(value: Value, count: usize, place: Span) -> Result<Vec<Value>, Stop> {
         Value::Tuple(parts) if parts.len() == count => Ok(parts),
         Value::Tuple(parts) => Err(TestProblem::Count {
             function: "this pattern".to_owned(),
-            expected: format!("{count} values"),
+            expected: counted(count, "value"),
             found: parts.len(),
         }
         .at(place)),

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 
 /// The first of `forms` that takes arguments like those of the call; there is at least one form. `before` arguments
 /// of the text are not among those of the call: places, which are not evaluated.
-pub(super) fn chosen<'c, 'a>(
+pub(in crate::eval) fn chosen<'c, 'a>(
     ev: &mut Evaluator<'c, 'a>,
     forms: &[&'static Builtin],
     call: &Call<'c, 'a>,
@@ -33,6 +33,11 @@ impl Builtin {
             parameters.any(|parameter| parameter.has_name() && parameter.name == *name)
         };
         by_place(self.parameters).contains(&places) && names.iter().all(has)
+    }
+
+    /// How many arguments may be given by their place.
+    pub(crate) fn places(&self) -> RangeInclusive<usize> {
+        by_place(self.parameters)
     }
 }
 

@@ -1,22 +1,25 @@
 //! Atomic updates of one element of a tensor: `atomic_add(t[i], x)`. Each gives what was there before. At tile
 //! level the elements of a tile are updated too, `atomic_add(t.tile(shape, at), x)`, and a tile given.
 
-use crate::ast::ExprKind;
+use crate::ast::{Arg, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::arith::number_or_vector;
 use crate::eval::call::Call;
 use crate::eval::tiles::Update;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
+use crate::source::Span;
 use cutec_dialects::builder::IrValue;
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, TileOp};
 use cutec_dialects::semantics::{AtomicKind, Attrs};
 
-use super::builtin::{AtPlace, Builtin, CallAtPlace, Kind, Level, Lowering, Parameter, arg};
+use super::builtin::{AtPlace, Builtin, CallAtPlace, Kind, Level, Lowering, Parameter, arg, named};
 
 const PLACE: Parameter = arg("place", Kind::Place);
 const X: Parameter = arg("x", Kind::Number);
+/// How an access is ordered.
+const ORDER: &str = "order";
 
 const fn atomic(name: &'static str, kind: AtomicKind, documentation: &'static str) -> Builtin {
     Builtin::new(name, Lowering::Place(AtPlace::Atomic(kind)), documentation).takes(&[PLACE, X])
@@ -64,6 +67,18 @@ pub(super) const TABLE: &[Builtin] = &[
         "Writes x where the element equals `expected`. Of i32, u32, i64, u64.",
     )
     .takes(&[PLACE, arg("expected", Kind::Number), X]),
+    Builtin::new(
+        "atomic_load",
+        Lowering::Place(AtPlace::Atomic(AtomicKind::Load)),
+        "What is there, which other blocks may update meanwhile. With `order = acquire` what its writer did before it released is there too. Of i32, u32, i64, u64, f32, f64.",
+    )
+    .takes(&[PLACE, named(ORDER, Kind::Word(&["relaxed", "acquire"]), "relaxed")]),
+    Builtin::new(
+        "atomic_store",
+        Lowering::Place(AtPlace::Atomic(AtomicKind::Store)),
+        "Writes x, which other blocks may read or update meanwhile, and gives nothing. With `order = release` what was written before is there for whoever acquires. Of i32, u32, i64, u64, f32, f64.",
+    )
+    .takes(&[PLACE, X, named(ORDER, Kind::Word(&["relaxed", "release"]), "relaxed")]),
     Builtin::new(
         "is_last",
         Lowering::Place(AtPlace::Arrive),
@@ -163,6 +178,40 @@ pub(super) fn update<'c, 'a>(
 ) -> Result<Value<'c, 'a>> {
     let (name, args, span) = (call.name, call.args, call.whole.span);
     let forms = &call.forms;
+    let kind = ordered(ev, kind, args)?;
+    let old = updated(ev, kind, (name, args, forms), span)?;
+    Ok(match kind.is_store() {
+        true => Value::Unit,
+        false => old,
+    })
+}
+
+/// The kind of an access that says how it is ordered, `order = acquire`.
+fn ordered<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    kind: AtomicKind,
+    args: &'a [Arg],
+) -> Result<AtomicKind> {
+    let is_order = |arg: &&Arg| arg.name.as_ref().is_some_and(|name| &*name.node == ORDER);
+    // A kind without order refuses the argument as it does others.
+    let (Some((ordering, word)), Some(order)) = (kind.ordering(), args.iter().find(is_order))
+    else {
+        return Ok(kind);
+    };
+    match ev.static_value("the order of an access", &order.value)? {
+        Value::Str(given) if &*given == word => Ok(ordering),
+        Value::Str(given) if &*given == "relaxed" => Ok(kind),
+        other => ev.expected(&format!("`relaxed` or `{word}`"), &other, order.value.span),
+    }
+}
+
+/// The update itself, and what was there.
+fn updated<'c, 'a>(
+    ev: &mut Evaluator<'c, 'a>,
+    kind: AtomicKind,
+    (name, args, forms): (&'static str, &'a [Arg], &[&'static Builtin]),
+    span: Span,
+) -> Result<Value<'c, 'a>> {
     let first = args.split_first();
     let first = first.filter(|(first, _)| first.name.is_none());
     let first = first.map(|(first, rest)| (&first.value, &*first.value.kind, rest));
@@ -194,14 +243,19 @@ pub(super) fn update<'c, 'a>(
                 Some(_) => ("a tile", "t.tile(shape, coordinate)"),
                 None => ("one element", "t[i]"),
             };
-            let message = format!("`{name}` updates {what} of a tensor");
-            let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
-            let more = if kind == AtomicKind::Cas {
-                "expected, "
-            } else {
-                ""
+            let does = match (kind.ordering(), kind.is_store()) {
+                (None, _) => "updates",
+                (Some(_), false) => "reads",
+                (Some(_), true) => "writes",
             };
-            return Err(ev.report(diagnostic.with_help(format!("`{name}({place}, {more}x)`"))));
+            let message = format!("`{name}` {does} {what} of a tensor");
+            let diagnostic = Diagnostic::error(codes::WRONG_ARGUMENTS, span, message, "here");
+            let more = match kind.values() {
+                0 => "",
+                1 => ", x",
+                _ => ", expected, x",
+            };
+            return Err(ev.report(diagnostic.with_help(format!("`{name}({place}{more})`"))));
         }
     };
     let view = ev.expr(base);
@@ -220,7 +274,7 @@ pub(super) fn update<'c, 'a>(
     }
     let mut operands = vec![view, coord];
     // The IR has the new value first.
-    for arg in call.args.iter().rev() {
+    for arg in call.args.iter().rev().filter(|arg| arg.name.is_none()) {
         let number = ev.number(&arg.value, elem, arg.expr.span)?;
         operands.push(number_or_vector(number, elem, None));
     }

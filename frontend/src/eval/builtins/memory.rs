@@ -9,6 +9,7 @@ use crate::eval::call::Call;
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::atoms::{Place, TmaAtom, TmaKind};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{CuteOp, NvvmOp};
@@ -393,7 +394,8 @@ fn named_barrier<'c, 'a>(
         && (count <= 0 || count % WARP != 0 || count > block)
     {
         let message = format!(
-            "{count} threads meet at the barrier; expected whole warps of the block's {block}"
+            "{} at the barrier; expected whole warps of the block's {block}",
+            counted(count, "thread")
         );
         return ev.error(codes::ILLEGAL_OPERATION, threads.expr.span, message, "here");
     }

@@ -56,6 +56,7 @@ mod tma_desc;
 mod unflatten;
 mod warp;
 
+pub(in crate::eval) use arguments::chosen;
 pub(crate) use atoms::{bulk_copy, copy_atom, mma_atom, mma_call};
 pub(super) use builtin::{AtPlace, CallAtPlace, Lowering, Register, arg, named};
 pub use builtin::{Builtin, Kind, Level, Parameter, Presence, Receiver};
@@ -88,6 +89,29 @@ pub(super) fn lookup<'c, 'a>(name: &str) -> Option<Value<'c, 'a>> {
             _ => Some(Value::Builtin(first.name)),
         },
     }
+}
+
+/// Whether a text is one of the words that stand for options, as `nearest` in `round = nearest`.
+pub(super) fn is_word(text: &str) -> bool {
+    table::word(text).is_some()
+}
+
+/// What to write where such a word stands in the place of a value.
+pub(super) fn word_here(word: &str) -> Option<String> {
+    if Operator::NAMES.contains(&word) {
+        return Some(format!(
+            "it is an operator: `reduce({word}, x)`, `{word}(a, b)`"
+        ));
+    }
+    let meant = match word {
+        "zero" => "the number is `0.0`; ",
+        "nan" => "`import \"std/math.cute\";` has the number `nan`; ",
+        _ => "",
+    };
+    let (of, option) = table::option_of(word)?;
+    Some(format!(
+        "{meant}`{word}` is what `{option} = …` of `{of}` may be"
+    ))
 }
 
 /// What may stand behind the point of a built-in name: `x`, `y` and `z` of `thread_idx`.

@@ -5,6 +5,7 @@ use crate::eval::call::Call;
 use crate::eval::values::{Cute, Value};
 use crate::eval::{Evaluator, Result};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::semantics::{Attrs, is_projection};
 
@@ -42,7 +43,7 @@ pub(super) fn local_partition<'c, 'a>(
                 .collect()
         }
         Some(_) => {
-            let wanted = format!("a projection of {} modes", modes.len());
+            let wanted = format!("a projection of {}", counted(modes.len(), "mode"));
             return ev.expected(&wanted, threads.0, threads.1);
         }
         None => modes,

@@ -95,6 +95,14 @@ pub(in crate::eval) fn functions(name: &str) -> Vec<&'static Builtin> {
     entries.filter(|entry| entry.is_function()).collect()
 }
 
+/// How many arguments a function takes by their place, where that is the same number in each of its forms.
+pub(in crate::eval) fn arguments_of(name: &str) -> Option<usize> {
+    let forms = functions(name);
+    let mut counts = forms.iter().map(|form| form.places());
+    let (least, most) = counts.next()?.into_inner();
+    (least == most && counts.all(|other| other == (least..=most))).then_some(least)
+}
+
 /// Which arguments of a function, given by name, are places.
 pub(in crate::eval) fn named_places(name: &str) -> Vec<&'static str> {
     let parameters = named(name).iter().flat_map(|entry| entry.parameters);
@@ -124,6 +132,17 @@ pub fn methods_of(receiver: Receiver) -> impl Iterator<Item = &'static Builtin> 
 /// The word of this spelling.
 pub(super) fn word(name: &str) -> Option<&'static str> {
     WORDS.iter().find(|word| **word == name).copied()
+}
+
+/// The first built-in with an option that a word may be, and the option; of conversions, which have the names of types, `f16`.
+pub(super) fn option_of(word: &str) -> Option<(&'static str, &'static str)> {
+    let takes = |list: &'static [Parameter]| {
+        let mut options = list.iter().filter(|parameter| parameter.has_name());
+        options.find(|parameter| parameter.kind.words().contains(&word))
+    };
+    let conversion = takes(rounding::CONVERSION.parameters).map(|option| ("f16", option.name));
+    let of = |entry: &'static Builtin| Some((entry.name, takes(entry.parameters)?.name));
+    conversion.or_else(|| all().find_map(of))
 }
 
 /// Every name that a program can use without defining it, element types and methods aside.

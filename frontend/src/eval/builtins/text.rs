@@ -56,8 +56,9 @@ fn text_and_rest<'c, 'a>(
     let given = positional.clone().count();
     if given > most {
         let message = format!(
-            "`{}` takes at most {most} values, but {given} are given",
-            call.name
+            "`{}` takes at most {most} values, but {given} {} given",
+            call.name,
+            if given == 1 { "is" } else { "are" }
         );
         return ev.error(codes::WRONG_ARGUMENTS, call.span, message, "too many");
     }

@@ -10,6 +10,7 @@ use crate::eval::maps::Mappable;
 use crate::eval::values::{Cute, Origin, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop, problem};
 use cutec_abi::TensorMapAbi;
+use cutec_abi::counted;
 use cutec_abi::tensor_map::{Im2col, L2Promotion, MapSwizzle, OobFill};
 use cutec_dialects::atoms::{Reduction, TmaAtom, TmaKind};
 use cutec_dialects::elem::{Elem, Space};
@@ -170,7 +171,8 @@ fn pixels<'c, 'a>(
             "`{name}` needs a tensor (n, w, c), (n, h, w, c) or (n, d, h, w, c) whose channels lie side by side"
         );
         let label = format!(
-            "it has {rank} modes, of which mode {} has stride 1",
+            "it has {}, of which mode {} has stride 1",
+            counted(rank, "mode"),
             found.contiguous
         );
         return ev.error(codes::ILLEGAL_OPERATION, of.expr.span, message, label);
@@ -330,8 +332,8 @@ fn extents<'c, 'a>(
         return Ok(extents);
     }
     let message = format!(
-        "the tile has {} modes, the tensor {rank}; expected an extent for each",
-        extents.len()
+        "the tile has {}, the tensor {rank}; expected an extent for each",
+        counted(extents.len(), "mode")
     );
     let diagnostic = Diagnostic::error(codes::SHAPE_MISMATCH, expr.span, message, "this tile");
     Err(ev.report(diagnostic.with_help("a mode of which a tile has one element has the extent 1")))

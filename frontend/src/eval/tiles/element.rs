@@ -5,7 +5,7 @@ use super::apart::lies_apart;
 use super::coordinate::Coordinate;
 use super::fetch::Update;
 use super::place::Place;
-use crate::ast::{Arg, BinaryOp, Expr};
+use crate::ast::{Arg, BinaryOp, Expr, ExprKind};
 use crate::diagnostics::{Diagnostic, codes};
 use crate::eval::assign::New;
 use crate::eval::values::Value;
@@ -71,6 +71,41 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         Ok(Value::Unit)
     }
 
+    /// What to write instead of a place in a tile, `v[_, 0] = x`.
+    fn help_for_place(
+        &self,
+        view: &Value<'c, 'a>,
+        (base, indices): (Span, &'a [Expr]),
+    ) -> Option<String> {
+        let Value::Tile(tile) = view else {
+            return None;
+        };
+        let (name, rank) = (self.text(base), tile.shape.len());
+        let mut conditions = Vec::new();
+        for (mode, (index, extent)) in indices.iter().zip(&tile.shape).enumerate() {
+            let mut extents = vec!["1".to_owned(); rank];
+            extents[mode] = extent.to_string();
+            let along = format!("iota({})", extents.join(", "));
+            let text = self.text(index.span);
+            match &*index.kind {
+                ExprKind::Wildcard => {}
+                ExprKind::Range { start, end, .. } => {
+                    let (start, end) = (self.text(start.span), self.text(end.span));
+                    conditions.push(format!("{along} >= {start}"));
+                    conditions.push(format!("{along} < {end}"));
+                }
+                _ => conditions.push(format!("{along} == {text}")),
+            }
+        }
+        let written = match conditions.is_empty() || indices.len() != rank {
+            true => "select(condition, x, v)".to_owned(),
+            false => format!("select({}, x, {name})", conditions.join(" & ")),
+        };
+        Some(format!(
+            "a tile is a value, no memory: a variable `var {name}` gets another one, `{name} = {written}`, of which these elements are x"
+        ))
+    }
+
     /// A number, or the element of a tile that has one.
     fn as_number(&mut self, value: Value<'c, 'a>, span: Span) -> Result<Value<'c, 'a>> {
         match &value {
@@ -101,7 +136,13 @@ impl<'c, 'a> Evaluator<'c, 'a> {
             Some((cute, of)) if of.ptr.space == Space::Gmem => {
                 (cute.ir, of.ptr.elem, of.layout.clone())
             }
-            _ => return self.expected("a tensor in global memory", view, base),
+            _ => {
+                let what = "a tensor in global memory";
+                return match self.help_for_place(view, (base, indices)) {
+                    Some(help) => self.expected_with_help(what, view, base, help),
+                    None => self.expected(what, view, base),
+                };
+            }
         };
         self.check_index_count(view, at.len(), (base, target))?;
         // A tensor of rank 0 has a layout of one mode.

@@ -2,6 +2,7 @@
 //! gives what was there, a tile or a number: `let slot = atomic_add(count[0], n)`; outside of the tensor 0.
 
 use crate::ast::Arg;
+use crate::eval::builtins;
 use crate::eval::problem;
 use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result};
@@ -22,7 +23,7 @@ pub(in crate::eval) struct Update {
 impl Update {
     /// Whether it is an operation of its own: it gives something, or is no store that updates.
     pub(super) fn fetches(self) -> bool {
-        self.is_asked || matches!(self.kind, AtomicKind::Exchange | AtomicKind::Cas)
+        self.is_asked || !self.kind.combines()
     }
 }
 
@@ -35,10 +36,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         span: Span,
     ) -> Result<Vec<(Value<'c, 'a>, Span)>> {
         let call = self.arguments(update.name.into(), span, span, &[], rest)?;
-        let count = update.kind.values();
-        self.check_args(&call, count..=count, &[], 0..=0, &[])?;
+        let forms = builtins::table::functions(update.name);
+        builtins::chosen(self, &forms, &call, 1)?;
         let args = call.args.iter().rev();
-        args.map(|arg| Ok((self.read_slot(&arg.value, arg.expr.span)?, arg.expr.span)))
+        args.filter(|arg| arg.name.is_none())
+            .map(|arg| Ok((self.read_slot(&arg.value, arg.expr.span)?, arg.expr.span)))
             .collect()
     }
 

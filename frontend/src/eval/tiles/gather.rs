@@ -13,6 +13,7 @@ use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::{Span, Spanned};
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrValue, region_with_block, result_of};
 use cutec_dialects::elem::{Elem, Space};
 use cutec_dialects::ops::{ArithOp, CuteOp, ScfOp, TileOp};
@@ -276,7 +277,14 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let span = arg.expr.span;
         let parts = parts_of(&arg.value);
         if parts.len() != rank {
-            let message = format!("{} coordinates of {rank} axes", parts.len());
+            let message = format!(
+                "{} of a tensor or tile with {}",
+                counted(parts.len(), "coordinate"),
+                match rank {
+                    1 => "1 axis".to_owned(),
+                    rank => format!("{rank} axes"),
+                }
+            );
             let diagnostic =
                 Diagnostic::error(codes::WRONG_RANK, span, message, "expected one for each");
             let help = "`x.gather((rows, columns))`: a tile of i32, or a number, for each axis";

@@ -5,6 +5,7 @@ use crate::diagnostics::codes;
 use crate::eval::call::Call;
 use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
+use cutec_abi::counted;
 use cutec_dialects::ops::TileOp;
 
 impl<'c, 'a> Evaluator<'c, 'a> {
@@ -29,12 +30,15 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         for (what, numbers, arg) in [("shape", &shape, extents), ("place", &offsets, at)] {
             if numbers.len() != tile.shape.len() {
                 let message = format!(
-                    "the {what} of a part has {} axes, the tile of shape {} has {}",
-                    numbers.len(),
+                    "the {what} of a part has {}, the tile of shape {} has {}",
+                    match numbers.len() {
+                        1 => "1 axis".to_owned(),
+                        count => format!("{count} axes"),
+                    },
                     shape_text(&tile.shape),
                     tile.shape.len()
                 );
-                let label = format!("expected {} numbers", tile.shape.len());
+                let label = format!("expected {}", counted(tile.shape.len(), "number"));
                 return self.error(codes::SHAPE_MISMATCH, arg.expr.span, message, &label);
             }
         }
@@ -44,8 +48,8 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         };
         if let Some(axis) = (0..shape.len()).find(|axis| !inside(*axis)) {
             let message = format!(
-                "a part of {} elements from {} on along axis {axis} of a tile of shape {}",
-                shape[axis],
+                "a part of {} from {} on along axis {axis} of a tile of shape {}",
+                counted(shape[axis], "element"),
                 offsets[axis],
                 shape_text(&tile.shape)
             );

@@ -11,6 +11,7 @@ use crate::eval::values::{Tile, Value, elem_name};
 use crate::eval::{Evaluator, Result, Stop};
 use crate::rules;
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::tile::{MOST_ELEMENTS, Recast, TileType};
@@ -326,7 +327,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let (tile, shape) = self.tile_and_shape(call)?;
         if !rules::reshapes_to(&tile.shape, &shape) {
             let (found, wanted): (i64, i64) = (tile.shape.iter().product(), shape.iter().product());
-            let label = format!("expected a shape of {found} elements, found one of {wanted}");
+            let label = format!(
+                "expected a shape of {}, found one of {wanted}",
+                counted(found, "element")
+            );
             return self.unfit_shape(call, (&tile.shape, &shape), &label);
         }
         self.reshaped(&tile, &shape, call.span).map(Value::Tile)

@@ -12,6 +12,7 @@ use crate::eval::call::{ArgValue, Call};
 use crate::eval::values::Value;
 use crate::eval::{Evaluator, Result, Stop};
 use crate::source::Span;
+use cutec_abi::counted;
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::TileOp;
 use cutec_dialects::tile::{WINDOWS, Windows};
@@ -60,7 +61,7 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let images = usize::from(!is_of_one_image(call, extents.len()));
         let modes = extents.len().saturating_sub(1 + images);
         if !(1..=3).contains(&modes) {
-            let message = format!("windows of a tensor of {} modes", extents.len());
+            let message = format!("windows of a tensor of {}", counted(extents.len(), "mode"));
             let label = "expected images (n, w, c), (n, h, w, c) or (n, d, h, w, c)";
             let diagnostic = Diagnostic::error(codes::WRONG_RANK, receiver_span, message, label);
             let help = "of one image, `x[i, _, _, _]`, `filter` has a number for each mode of pixels: `filter = (3, 3)`";
@@ -70,13 +71,17 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let parts = parts_of(&shape.value);
         let parts: Vec<_> = parts.into_iter().map(|part| (part, shape.expr)).collect();
         let &[rows, columns] = &self.tile_shape(&parts, shape.expr.span)?[..] else {
-            let message = format!("a tile of windows of {} extents", parts.len());
+            let message = format!("a tile of windows of {}", counted(parts.len(), "extent"));
             let label = "expected two: pixels of the result, and channels";
             return self.error(codes::WRONG_RANK, shape.expr.span, message, label);
         };
         let (first, elements, part) = self.window_coordinate(call, coordinate, &geometry)?;
         if columns % elements.together != 0 {
-            let message = format!("{columns} columns for {} elements", elements.together);
+            let message = format!(
+                "{} for {} elements",
+                counted(columns, "column"),
+                elements.together
+            );
             let label = "expected as many for each";
             return self.error(codes::SHAPE_MISMATCH, span, message, label);
         }
@@ -213,7 +218,11 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         match (&arg.value, numbers.len()) {
             (Value::Tuple(_), count) if count == modes => Ok(numbers),
             (Value::Tuple(_), count) => {
-                let message = format!("{count} numbers for {modes} modes of pixels");
+                let message = format!(
+                    "{} for {} of pixels",
+                    counted(count, "number"),
+                    counted(modes, "mode")
+                );
                 let label = "expected one for each, or one number for all of them";
                 self.error(codes::WRONG_RANK, arg.expr.span, message, label)
             }
@@ -244,7 +253,10 @@ impl<'c, 'a> Evaluator<'c, 'a> {
         let is_one = parts.len() == 3;
         if !(is_one || parts.len() == each && together == 1) {
             let elements: String = ["r", "s", "t"][..geometry.modes()].join(", ");
-            let message = format!("{} coordinates of a tile of windows", parts.len());
+            let message = format!(
+                "{} of a tile of windows",
+                counted(parts.len(), "coordinate")
+            );
             let diagnostic = Diagnostic::error(
                 codes::WRONG_RANK,
                 span,

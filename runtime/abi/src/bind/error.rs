@@ -1,5 +1,6 @@
 //! Every way in which a launch can be refused, with data.
 
+use crate::counted;
 use std::fmt;
 
 use crate::DType;
@@ -39,7 +40,7 @@ pub enum BindError {
         available: Vec<String>,
     },
     /// Too few or too many arguments.
-    #[error("`{kernel}` takes {expected} arguments ({names}), found {found}", names = list(.names), expected = .names.len())]
+    #[error("`{kernel}` takes {expected} ({names}), found {found}", names = list(.names), expected = counted(.names.len() as u64, "argument"))]
     Count {
         /// Name of the kernel.
         kernel: String,
@@ -81,7 +82,7 @@ pub enum BindError {
         shape: Vec<i64>,
     },
     /// Shape and strides of the argument differ in number.
-    #[error("`{arg}`: {extents} extents but {strides} strides")]
+    #[error("`{arg}`: {} but {}", counted(*.extents as u64, "extent"), counted(*.strides as u64, "stride"))]
     Malformed {
         /// Name of the argument.
         arg: String,

@@ -31,6 +31,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cutec_runtime::cuda::CudaDevice;
+use cutec_runtime::ending::{complain, is_unread};
 use cutec_runtime::output_file;
 use cutec_runtime::{Artifact, Device, Loaded};
 
@@ -91,7 +92,9 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("error: {error}");
+            if !is_unread(error.as_ref()) {
+                complain(&format!("error: {error}"));
+            }
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use cutec_runtime::abi::embed::from_json;
 use cutec_runtime::argument::{ArgumentSpec, Generator, Source, make_arguments};
 use cutec_runtime::device::{Geometry, ParamValue};
+use cutec_runtime::ending::is_unread;
 use cutec_runtime::number::{NotANumber, Number};
 use cutec_runtime::sim::{Module, Stats};
 use cutec_runtime::tensor::npy;
@@ -91,6 +92,14 @@ impl From<DeviceError> for CallError {
 }
 
 impl CallError {
+    /// Whether nobody reads standard output any more.
+    pub fn is_unread(&self) -> bool {
+        match self {
+            CallError::Output(error) => is_unread(error),
+            _ => false,
+        }
+    }
+
     /// What usually mends it.
     pub fn help(&self) -> Option<String> {
         match self {

@@ -19,6 +19,7 @@ use cutec_runtime::argument::{ArgumentSpec, OutputSpec};
 use cutec_runtime::sim;
 
 use call::{Call, CallError};
+use cutec_runtime::ending::complain;
 
 /// Runs any PTX in the simulator, checks it and counts what it does.
 #[derive(Debug, Parser)]
@@ -98,9 +99,11 @@ fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
-            if let Some(help) = error.help() {
-                eprintln!("help: {help}");
+            if !error.is_unread() {
+                complain(&format!("error: {error}"));
+                if let Some(help) = error.help() {
+                    complain(&format!("help: {help}"));
+                }
             }
             ExitCode::FAILURE
         }

@@ -402,7 +402,7 @@ fn race_help(
         }
         _ if first.block != second.block => {
             "blocks run in any order and do not wait for each other: give each block elements of its own, \
-             update with atomics, as `atomic_add(x[i], v)`, or launch a second kernel"
+             update with atomics, as `atomic_add(x[i], v)`, let one release what another acquires (`atomic_store`, `atomic_load`), or launch a second kernel"
         }
         _ if copies(first) => {
             "`cp_async_wait` makes a copy visible to the thread that made it; others need a `barrier()` \

@@ -1,5 +1,5 @@
 //! How a tile is spread of which no product and no other tile says it: along memory where it lies there, by whole rows where a loop reduces it.
-use super::accesses::{Kind, Reach, updated_one_by_one};
+use super::accesses::{Kind, Reach};
 use super::{Assignment, parted_axis, sides_of};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{defining_op, is_inside, users};
@@ -13,7 +13,6 @@ use crate::passes::warn;
 use cutec_dialects::builder::{
     IrOp, IrValue, integer_value, operands_of, operation_key, result_of,
 };
-use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WIDEST_ACCESS;
 use cutec_dialects::tile::cost_model::{ReducedRow, threads_of_row};
@@ -115,10 +114,7 @@ impl<'c> Assignment<'c> {
     /// updates at once where they are of neighbouring threads ("Atomic updates").
     fn is_updated_one_by_one(&self, value: IrValue<'c>) -> bool {
         let class = self.classes.class(value);
-        self.operations.iter().any(|op| {
-            updated_one_by_one(*op, &self.target)
-                .is_some_and(|updated| self.classes.class(updated) == class)
-        })
+        class.is_some_and(|class| self.updated.contains(&class))
     }
 
     /// How many threads stand along an axis of vectors, at most: along one that is combined as many as share a row of it, where others leave none without a row.
@@ -133,27 +129,17 @@ impl<'c> Assignment<'c> {
 
     /// The axis along which tiles of a class are scanned: a thread combines what lies together by itself, and only the whole of it with others.
     fn scanned(&self, value: IrValue<'c>) -> Option<usize> {
-        let class = self.classes.class(value)?;
-        let mut operations = self.operations.iter();
-        let scan = operations.find(|op| {
-            TileOp::Scan.is(**op) && self.classes.class(result_of(**op, 0)) == Some(class)
-        });
-        let scan = tile::Combining::of(*scan?)?;
-        Some(scan.axis().and_then(integer_value)? as usize)
+        self.scanned.get(&self.classes.class(value)?).copied()
     }
 
     /// The axis along which the most tiles lie beside one that is loaded, but for the one that is fast: a thread loads neighbours along it once for all of them.
     pub(super) fn shifted(&self, value: IrValue<'c>, fast: usize) -> Option<usize> {
         let accesses = self.accesses.get(&self.classes.class(value)?)?;
         let group = accesses.iter().find_map(|op| Shift::of(*op))?.group;
-        let shifts: Vec<Shift> = self
-            .operations
-            .iter()
-            .filter_map(|op| Shift::of(*op).filter(|shift| shift.group == group))
-            .collect();
-        let rank = shifts.first()?.offsets.len();
+        let shifts = self.shifts.get(&group)?;
+        let rank = shifts.first()?.len();
         let places = |axis: &usize| {
-            let along = shifts.iter().map(|shift| shift.offsets[*axis]);
+            let along = shifts.iter().map(|offsets| offsets[*axis]);
             along.collect::<HashSet<_>>().len()
         };
         let axes = (0..rank).filter(|axis| *axis != fast && places(axis) > 1);
@@ -357,12 +343,11 @@ impl<'c> Assignment<'c> {
     /// Whether maps of the class go to memory, and along which axis how many elements are copied at once where they are
     /// gathered for products. Others are gathered one by one: neighbours in memory are of neighbouring threads.
     fn gathered(&self, value: IrValue<'c>) -> Option<Option<(usize, i64)>> {
-        let class = self.classes.class(value);
-        let maps = self.operations.iter().copied();
-        let maps = maps.filter(|op| TileOp::Map.is(*op) && !has_no_effect(*op));
-        let of_class = maps.filter(|map| self.classes.class(result_of(*map, 0)) == class);
+        let maps = self.classes.class(value);
+        let maps = maps.and_then(|class| self.gathering.get(&class));
+        let maps = maps.into_iter().flatten();
         let mut found: Vec<Option<(usize, i64)>> =
-            of_class.map(|map| self.copied_at_once(map)).collect();
+            maps.map(|map| self.copied_at_once(*map)).collect();
         found.dedup();
         match found[..] {
             [] => None,

@@ -17,6 +17,7 @@ mod shared_work;
 mod taken_apart;
 mod threads;
 
+use accesses::updated_one_by_one;
 use conversions::{convert_for_parts, convert_operand, convert_recast, convert_result};
 
 use super::computed_operand::is_computed_of_boxes;
@@ -26,7 +27,7 @@ use super::known_ops::checked_ops;
 use super::layout_classes::{LayoutClasses, one_for_each_use};
 use super::reshape_by_gather::reshape_by_gather;
 use super::result_store::{ByMap, InPieces};
-use super::shifts;
+use super::shifts::{self, Shift};
 use super::types::{self, Failed, differ_in_units, mma_of, operand, present, tile_of};
 use crate::passes::control_flow::loops_around;
 use crate::passes::ir_utils::{
@@ -36,7 +37,10 @@ use crate::passes::kernel_abi::{block_is_open, blocks_of_tile, set_block_size};
 use crate::passes::user_error::user_error;
 use crate::passes::{Reported, remark, report};
 use cutec_dialects::atoms::Issuer;
-use cutec_dialects::builder::{Insertion, IrOp, IrValue, OpBuilder, operands_of, result_of};
+use cutec_dialects::builder::{
+    Insertion, IrOp, IrValue, OpBuilder, integer_value, operands_of, result_of,
+};
+use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::{Target, WARP};
 use cutec_dialects::tile::cost_model::checked_threads;
@@ -84,6 +88,14 @@ struct Assignment<'c> {
     reshaping: HashMap<usize, Vec<usize>>,
     /// Loads, stores and scatters of each class, in the order of the program.
     accesses: HashMap<usize, Vec<IrOp<'c>>>,
+    /// The axis along which each class is scanned, by the first scan of it.
+    scanned: HashMap<usize, usize>,
+    /// Maps of each class that read global memory.
+    gathering: HashMap<usize, Vec<IrOp<'c>>>,
+    /// Classes whose elements update what lies at places of their own.
+    updated: HashSet<usize>,
+    /// How far the loads of each group lie from where it begins.
+    shifts: HashMap<i64, Vec<Vec<i64>>>,
     /// Numbers of reshaping operations of which a side has got its layout since they were looked at.
     pending: BTreeSet<usize>,
 }
@@ -113,8 +125,28 @@ impl<'c> Assignment<'c> {
         let pinned = pinned.map(|warps| WARP * warps.iter().product::<i64>());
         let mut reshaping: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut accesses: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
+        let mut scanned = HashMap::new();
+        let mut gathering: HashMap<usize, Vec<IrOp<'c>>> = HashMap::new();
+        let mut shifts: HashMap<i64, Vec<Vec<i64>>> = HashMap::new();
+        let mut updated = HashSet::new();
         for (number, op) in operations.iter().enumerate() {
             let class = |value| classes.class(value);
+            let scan = tile::Combining::of(*op).filter(|_| TileOp::Scan.is(*op));
+            if let Some(axis) = scan.and_then(|scan| integer_value(scan.axis()?))
+                && let Some(of) = class(result_of(*op, 0))
+            {
+                scanned.entry(of).or_insert(axis as usize);
+            }
+            if TileOp::Map.is(*op)
+                && !has_no_effect(*op)
+                && let Some(of) = class(result_of(*op, 0))
+            {
+                gathering.entry(of).or_default().push(*op);
+            }
+            updated.extend(updated_one_by_one(*op, &target).and_then(class));
+            if let Some(Shift { group, offsets, .. }) = Shift::of(*op) {
+                shifts.entry(group).or_default().push(offsets);
+            }
             let sides = sides_of(*op).into_iter().flatten();
             for side in sides.filter_map(class) {
                 reshaping.entry(side).or_default().push(number);
@@ -134,6 +166,10 @@ impl<'c> Assignment<'c> {
             layouts: HashMap::new(),
             reshaping,
             accesses,
+            scanned,
+            gathering,
+            updated,
+            shifts,
             pending: BTreeSet::new(),
         };
         let threads = declared_block_size(function).or(pinned);
@@ -182,9 +218,12 @@ impl<'c> Assignment<'c> {
         }
         let mut order: Vec<usize> = (0..self.classes.tiles.len()).collect();
         // Of tiles of one size, first those that overlap, and what follows from them.
+        let mut overlap: HashMap<Option<usize>, bool> = HashMap::new();
         order.sort_by_cached_key(|index| {
             let (value, tile) = &self.classes.tiles[*index];
-            let overlaps = self.shifted(*value, tile.shape.len()).is_some();
+            let of_class = overlap.entry(self.classes.class(*value));
+            let overlaps =
+                *of_class.or_insert_with(|| self.shifted(*value, tile.shape.len()).is_some());
             (std::cmp::Reverse(tile.size()), !overlaps)
         });
         self.derive()?;

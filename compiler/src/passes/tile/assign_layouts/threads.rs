@@ -4,6 +4,7 @@ use super::accesses::accesses_of;
 use crate::passes::kernel_abi::blocks_of_tile;
 use crate::passes::remark;
 use crate::passes::tile::types::{differ_in_units, tile_of};
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrOp, IrValue, integer_value, result_of};
 use cutec_dialects::ops::{TileOp, tile};
 use cutec_dialects::target::WARP;
@@ -37,8 +38,9 @@ impl<'c> Assignment<'c> {
             None => String::new(),
         };
         let message = format!(
-            "{threads} threads a block, chosen: {} of {size} elements for each of the largest tiles{vectors}; `warps(n)` pins them",
-            (size + threads - 1) / threads.max(1)
+            "{threads} threads a block, chosen: {} of {} for each of the largest tiles{vectors}; `warps(n)` pins them",
+            (size + threads - 1) / threads.max(1),
+            counted(size, "element")
         );
         remark(self.function.location(), message);
         threads

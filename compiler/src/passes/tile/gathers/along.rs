@@ -54,6 +54,8 @@ const DEPTH: usize = 64;
 pub(super) struct Neighbours<'c> {
     vector: i64,
     known: HashMap<usize, Option<Along>>,
+    /// What is known of tiles along an axis: many maps take one.
+    tiles: HashMap<(usize, Option<usize>), Option<Along>>,
     ranges: Ranges,
     context: std::marker::PhantomData<IrValue<'c>>,
 }
@@ -71,6 +73,7 @@ impl<'c> Neighbours<'c> {
         Neighbours {
             vector,
             known: HashMap::new(),
+            tiles: HashMap::new(),
             ranges: Ranges::default(),
             context: std::marker::PhantomData,
         }
@@ -100,6 +103,21 @@ impl<'c> Neighbours<'c> {
 
     /// Of the elements of a tile along an axis, or of one element.
     fn tile(&mut self, value: IrValue<'c>, axis: Option<usize>, depth: usize) -> Option<Along> {
+        let key = (value_key(value), axis);
+        if let Some(known) = self.tiles.get(&key) {
+            return *known;
+        }
+        let found = self.made_tile(value, axis, depth);
+        self.tiles.insert(key, found);
+        found
+    }
+
+    fn made_tile(
+        &mut self,
+        value: IrValue<'c>,
+        axis: Option<usize>,
+        depth: usize,
+    ) -> Option<Along> {
         let any = match axis {
             None => Some(Along::same(1, false)),
             Some(_) => None,

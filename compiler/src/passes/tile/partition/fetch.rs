@@ -1,6 +1,7 @@
 //! `tile.atomic`: elements of a tensor that are updated, and what they were.
 //!
-//! Of threads that hold the same elements one updates them, and tells the others by way of shared memory.
+//! Of threads that hold the same elements one updates them, and tells the others by way of shared memory. A load that acquires
+//! stands in front of a barrier of the block, a store that releases behind one: they order what all threads of the block do.
 use super::super::emits::Emits;
 use super::access::Way;
 use super::gather::Places;
@@ -25,12 +26,20 @@ impl<'c> Partition<'c> {
             let (vector, spread) = self.of(op, index)?;
             new.push(self.elements(vector, &spread));
         }
+        if kind == AtomicKind::Release {
+            // What the other threads of the block have done is released as well.
+            self.within_a_block("a store that releases")?;
+            self.barrier();
+        }
         let Some((buffer, fast)) = scratch(to)? else {
-            return self.fetch(kind, view, &places, &new, to);
+            let was = self.fetch(kind, view, &places, &new, to)?;
+            self.meet_behind(kind)?;
+            return Ok(was);
         };
         if users(result_of(op, 0)).is_empty() {
             let act = |this: &mut Self| this.fetch(kind, view, &places, &new, to).map(drop);
             self.once(to, act)?;
+            self.meet_behind(kind)?;
             let ty = to.vector(&self.ir);
             return Ok(self.ir.value(LlvmOp::MlirPoison, &[], &[], ty));
         }
@@ -47,6 +56,15 @@ impl<'c> Partition<'c> {
         self.barrier();
         self.copy(&part, fragment, to, Way::Load)?;
         self.load_vec(fragment, to)
+    }
+
+    /// What a thread has acquired, all threads of the block have behind a barrier.
+    fn meet_behind(&mut self, kind: AtomicKind) -> Result<(), SemError> {
+        if kind == AtomicKind::Acquire {
+            self.within_a_block("a load that acquires")?;
+            self.barrier();
+        }
+        Ok(())
     }
 
     /// The updates of a thread's elements, one by one.

@@ -236,6 +236,11 @@ fn identity(kind: AtomicKind, elem: Elem) -> Option<i64> {
         AtomicKind::And => Some(-1),
         AtomicKind::Min => Some(most),
         AtomicKind::Max => Some(least),
-        AtomicKind::Exchange | AtomicKind::Cas => None,
+        AtomicKind::Exchange
+        | AtomicKind::Cas
+        | AtomicKind::Load
+        | AtomicKind::Acquire
+        | AtomicKind::Store
+        | AtomicKind::Release => None,
     }
 }

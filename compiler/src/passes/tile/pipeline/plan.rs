@@ -18,6 +18,7 @@ use crate::passes::tile::rematerialize::{Rematerialization, loads_of_written, ma
 use crate::passes::tile::smem_tile::bytes_of;
 use crate::passes::tile::stages::{depth_of, is_pipelined};
 use crate::passes::tile::types::{Failed, present};
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, argument_of, operands_of, result_of};
 use cutec_dialects::ir::has_no_effect;
 use cutec_dialects::ops::{CuteOp, TileOp, tile};
@@ -298,7 +299,10 @@ fn depth<'c>(
     if let Some(stages) = said {
         remark(
             of.location(),
-            format!("{stages} stages of {own} bytes, as the loop says"),
+            format!(
+                "{} of {own} bytes, as the loop says",
+                counted(stages, "stage")
+            ),
         );
         return Ok(Depth { stages, fits });
     }

@@ -5,6 +5,7 @@ use crate::passes::tile::held_factor::waits_for_memory;
 use crate::passes::tile::matrix_copies::{first_stage, matrix_copy};
 use crate::passes::tile::types::reads_shared_memory;
 use crate::passes::user_error::user_error;
+use cutec_abi::counted;
 use cutec_dialects::atoms::{
     Completion, CopyAtom, CopyOp, CpAsync, Issuer, Ldmatrix, Mechanism, Place,
 };
@@ -131,8 +132,8 @@ fn unfit(copy: &Val, tile: &TileType, threads: i64) -> Option<(String, &'static 
     let copying = TileLayout::new(copy.tiled.layout_tv().clone()).ok()?;
     if copying.threads() > threads {
         let message = format!(
-            "the pinned `copy` is shared by {} threads, and the block has {threads}",
-            copying.threads()
+            "the pinned `copy` is shared by {}, and the block has {threads}",
+            counted(copying.threads(), "thread")
         );
         return Some((message, "write it for fewer threads, or more `warps`"));
     }

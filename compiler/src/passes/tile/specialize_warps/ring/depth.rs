@@ -5,6 +5,7 @@ use super::super::super::stages::depth_of;
 use super::super::super::types::Failed;
 use super::Ring;
 use crate::passes::remark;
+use cutec_abi::counted;
 use cutec_dialects::builder::{IrOp, result_of};
 use cutec_dialects::ops::CuteOp;
 use cutec_dialects::target::Target;
@@ -103,10 +104,14 @@ pub(super) fn deepen<'c>(
             let (bytes, stages) = (ring.bytes(), ring.stages);
             let why = match said {
                 Some(said) if said == stages => {
-                    format!("{stages} stages of {bytes} bytes, as the loop says")
+                    format!(
+                        "{} of {bytes} bytes, as the loop says",
+                        counted(stages, "stage")
+                    )
                 }
                 Some(said) => format!(
-                    "{stages} stages of {bytes} bytes: the {said} that the loop says do not fit beside {others} bytes for other things"
+                    "{} of {bytes} bytes: the {said} that the loop says do not fit beside {others} bytes for other things",
+                    counted(stages, "stage")
                 ),
                 None => chosen.reason(bytes, rest, target),
             };
