@@ -208,7 +208,7 @@ fn function_of<'c>(
     let threads = function_block_size(function).unwrap_or(1);
     let scatters = operations.iter().any(|op| TileOp::Scatter.is(*op));
     let exchanged = scatters.then(|| Scratch::bytes_of(&operations, (threads, 1)));
-    let sources = Sources::of(&operations).map_err(|(op, error)| (op, of_semantics(&error)))?;
+    let sources = Sources::of(&operations)?;
     let mut partition = Partition {
         target: *target,
         ir: OpBuilder::new(context, Insertion::Before(entry)),

@@ -7,6 +7,8 @@ use super::vectors::said;
 use super::{Partition, Spread};
 use crate::passes::ir_utils::{block_of, defining_op, uses};
 use crate::passes::tile::gathers::{KnownNumbers, axes_followed};
+use crate::passes::tile::types::Failed;
+use crate::passes::user_error::of_semantics;
 use cutec_dialects::builder::{IrBlock, IrOp, IrValue, operation_key, result_of};
 use cutec_dialects::elem::Elem;
 use cutec_dialects::ops::{ArithOp, TileOp, tile};
@@ -67,7 +69,7 @@ impl<'c> Group<'c> {
 
 impl<'c> Sources<'c> {
     /// Those of some operations, which stand in the order of the program.
-    pub fn of(operations: &[IrOp<'c>]) -> Result<Self, (IrOp<'c>, SemError)> {
+    pub fn of(operations: &[IrOp<'c>]) -> Result<Self, Failed<'c>> {
         let mut found = Sources::default();
         if !operations.iter().any(|op| TileOp::Gather.is(*op)) {
             return Ok(found);
@@ -79,7 +81,7 @@ impl<'c> Sources<'c> {
             let Some(gather) = tile::Gather::of(op) else {
                 continue;
             };
-            let failed = |error| (op, error);
+            let failed = |error| (op, of_semantics(&error));
             let source = Source::of(gather).map_err(failed)?;
             if let Some(exchange) = source.exchange(gather, &mut known).map_err(failed)? {
                 (found.exchanges).insert(operation_key(op), Rc::new(exchange));
